@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import { version } from './app/compose.ts'
-import { assignments, mailAddress, mailAddresses, mailDomain, moment, part, wholeNumber } from './cli/arguments.ts'
+import { assignments, mailAddress, mailAddresses, moment, part, wholeNumber } from './cli/arguments.ts'
 import type { CheckOptions } from './cli/check.ts'
 import { complain, fail, MISUSED } from './cli/console.ts'
 import type { ContactsOptions } from './cli/contacts.ts'
@@ -118,7 +118,6 @@ program
   .option('--dry-run', 'only say what would be done')
   .option('--announce', 'treat them like new signups: tell the provider and the destinations')
   .option('--json', 'report as one JSON object')
-  .option('--report <file>', 'write what is wrong with each line there, with the names and addresses')
   .addHelpText(
     'after',
     `\nExit code: 0 if every line is a contact, 1 if some are not (the others are added), 2 if the command makes no sense.\n` +
@@ -139,13 +138,10 @@ program
     (await import('./cli/remove.ts')).removePerson(await config(), address, options),
   )
 
-const domain = ['--domain <domain>', 'only addresses of this domain, as the list counts them', mailDomain] as const
-
 /** Which held signups a command is about. */
 const ofHeld = (command: Command): Command =>
   command
     .addOption(new Option('--reason <reason>', 'only those that are held for this').choices(holdReasons))
-    .option(...domain)
     .option('--search <text>', 'only those with this in their name or address', part)
     .option('--before <time>', 'only those who signed up before then: 2026-11-22T09:30Z, or 24h and 7d ago', moment)
 
@@ -160,8 +156,6 @@ ofHeld(program.command('held').description('the signups that are held, for what 
     `
 The JSON has total, since,
   reasons    [{reason, count}]
-  domains    [{domain, count}], the 20 largest
-  hours      [{from, count}], the last 48 that are not empty
   contacts   those added last, as in an export
 ${examples('held', 'held --reason same-mailbox --limit 200', 'held --json | jq .total')}`,
   )
@@ -172,12 +166,7 @@ ofHeld(program.command('release').description('let held signups in, as if they c
   .option('--all', 'all that are held now')
   .addHelpText(
     'after',
-    examples(
-      'release ada@example.com bob@example.com',
-      'release --domain example.com',
-      'release --reason unverified --before 1h',
-      'release --all',
-    ),
+    examples('release ada@example.com bob@example.com', 'release --reason unverified --before 1h', 'release --all'),
   )
   .action(async (given: string[] | undefined, options: DecideOptions) =>
     (await import('./cli/held.ts')).releaseHeld(await config(), given ?? [], options),
@@ -196,7 +185,6 @@ ofSignups(program.command('invite').description('let in those who are listed: th
   .argument(...addresses)
   .option('-n, --next <n>', 'the first so many, of those whom the other options choose', wholeNumber)
   .option('--file <file>', 'the addresses in this file, one a line; - for standard input')
-  .option(...domain)
   .option('--dry-run', 'only say who would be invited')
   .option(...asked)
   .addHelpText(
@@ -227,11 +215,18 @@ program
   .action(async (file: string | undefined) => (await import('./cli/backup.ts')).restore(await config(), file))
 
 program
-  .command('move')
-  .description('copy the list to another database and compare both; the service must be stopped')
-  .requiredOption('--to <url>', 'an empty database: sqlite:<path> or postgres://…')
-  .addHelpText('after', examples('move --to postgres://waitlist@db/waitlist'))
-  .action(async ({ to }: { to: string }) => (await import('./cli/move.ts')).move(await config(), to))
+  .command('dump')
+  .description('write the whole list to a new file that SQLite and PostgreSQL can load')
+  .argument('<file>', 'where to; it must not exist')
+  .addHelpText('after', examples('dump waitlist.jsonl'))
+  .action(async (file: string) => (await import('./cli/backup.ts')).dumpTo(await config(), file))
+
+program
+  .command('load')
+  .description('load a dump into a database that is empty; the service must be stopped')
+  .argument('<file>', 'the dump')
+  .addHelpText('after', examples('load waitlist.jsonl'))
+  .action(async (file: string) => (await import('./cli/backup.ts')).loadFrom(await config(), file))
 
 const deliveries = program.command('deliveries').description('list, show and replay deliveries of contacts and events')
 
@@ -288,7 +283,7 @@ const given = process.argv.slice(2)
 const chosen = program.commands.find(command => command.name() === given[0])
 // Only this help names every setting, which loads every vendor.
 if (chosen === undefined && given.length > 0) {
-  const beside = 'All work beside a running service, except restore and move.'
+  const beside = 'All work beside a running service, except restore and load.'
   const settings = `Settings (environment, or the file .env):\n${await settingsHelp()}`
   program.addHelpText('after', `\n${beside}\n\n${settings}`)
 }

@@ -23,8 +23,9 @@ type Part =
   | 'http'
   | 'links'
   | 'listen'
-  | 'stores'
-  | 'limiters'
+  | 'store'
+  | Feature
+  | 'rate-limit'
   | 'providers'
   | 'destinations'
   | 'challenges'
@@ -32,11 +33,15 @@ type Part =
   | 'outbound'
   | 'waitlist'
 
+/** What has SQL of its own. */
+type Feature = 'holds' | 'invite' | 'confirm' | 'import' | 'erase' | 'notify'
+const ofFeature = { parts: ['store', 'waitlist'], packages: [] } as const
+
 /** The import law: who may import from whom (beside itself), and which packages from npm. */
 const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: readonly string[] }> = {
   main: { parts: ['cli', 'app', 'config', 'waitlist'], packages: ['commander'] },
   cli: {
-    parts: ['app', 'config', 'waitlist'],
+    parts: ['app', 'config', 'store', 'holds', 'invite', 'import', 'erase', 'waitlist'],
     packages: ['pino', 'commander', 'csv-parse'],
   },
   app: {
@@ -44,8 +49,14 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
       'config',
       'http',
       'admin',
-      'stores',
-      'limiters',
+      'store',
+      'holds',
+      'invite',
+      'confirm',
+      'import',
+      'erase',
+      'notify',
+      'rate-limit',
       'providers',
       'destinations',
       'challenges',
@@ -57,45 +68,40 @@ const law: Record<Part, { readonly parts: readonly Part[]; readonly packages: re
     packages: ['pino'],
   },
   config: {
-    parts: [
-      'kinds',
-      'http',
-      'stores',
-      'limiters',
-      'providers',
-      'destinations',
-      'challenges',
-      'domains',
-      'outbound',
-      'waitlist',
-    ],
+    parts: ['kinds', 'http', 'store', 'providers', 'destinations', 'challenges', 'domains', 'outbound', 'waitlist'],
     packages: ['ipaddr.js'],
   },
   kinds: { parts: ['outbound'], packages: [] },
   admin: {
-    parts: ['listen', 'telemetry', 'pages', 'waitlist'],
+    parts: ['listen', 'telemetry', 'pages', 'store', 'invite', 'waitlist'],
     packages: ['pino', '@prometheus-io/client'],
   },
   pages: { parts: [], packages: [] },
   form: { parts: ['pages'], packages: [] },
-  links: { parts: ['waitlist'], packages: [] },
+  links: { parts: ['confirm', 'waitlist'], packages: [] },
   listen: { parts: ['waitlist'], packages: [] },
   telemetry: { parts: [], packages: [] },
   http: {
-    parts: ['form', 'links', 'listen', 'pages', 'telemetry', 'waitlist'],
+    parts: ['form', 'links', 'listen', 'pages', 'store', 'confirm', 'telemetry', 'waitlist'],
     packages: ['pino', 'ipaddr.js', 'json-schema-to-ts', 'marked'],
   },
-  stores: { parts: ['telemetry', 'waitlist'], packages: ['pg'] },
-  limiters: { parts: ['telemetry', 'waitlist'], packages: ['ioredis'] },
+  store: { parts: ['telemetry', 'waitlist'], packages: ['pg'] },
+  holds: ofFeature,
+  invite: ofFeature,
+  confirm: ofFeature,
+  import: ofFeature,
+  erase: ofFeature,
+  notify: ofFeature,
+  'rate-limit': { parts: ['store', 'telemetry', 'waitlist'], packages: [] },
   providers: { parts: ['kinds', 'outbound', 'waitlist'], packages: [] },
   destinations: {
     parts: ['links', 'outbound', 'pages', 'waitlist'],
     packages: ['standardwebhooks', 'nodemailer/lib/mail-composer', 'nodemailer/lib/smtp-connection'],
   },
   domains: { parts: ['waitlist'], packages: [] },
-  challenges: { parts: ['outbound', 'waitlist'], packages: [] },
+  challenges: { parts: ['outbound', 'store', 'waitlist'], packages: [] },
   outbound: { parts: ['waitlist'], packages: ['undici', 'ipaddr.js'] },
-  waitlist: { parts: [], packages: [] },
+  waitlist: { parts: ['store', 'confirm', 'notify', 'rate-limit'], packages: [] },
 }
 
 /** What the configuration may know of the adapters: how their settings are read, never the adapters themselves. */
@@ -103,16 +109,9 @@ const settingsOfAdapters = [
   'src/challenges/settings.ts',
   'src/destinations/mail-settings.ts',
   'src/destinations/secret.ts',
-  'src/limiters/redis-url.ts',
   'src/providers/list.ts',
   'src/providers/settings.ts',
-  'src/stores/location.ts',
 ]
-
-/** Files that import what is no literal, each with the reason. */
-const computed: Record<string, string> = {
-  'src/stores/sqlite/thread.ts': 'starts its own thread, whose file ends in .ts here and in .js in the package',
-}
 
 const files = (folder: string): string[] =>
   existsSync(join(root, folder))
@@ -160,7 +159,7 @@ const importedBy = (file: string): string[] =>
 describe('the import law', () => {
   test('the sources are found, and their imports are read', () => {
     assert.ok(sources.length > 30)
-    assert.ok(importsOf('src/app/adapters.ts').includes('../limiters/memory.ts'), 'static')
+    assert.ok(importsOf('src/app/adapters.ts').includes('../rate-limit/memory.ts'), 'static')
     assert.ok(importsOf('src/app/adapters.ts').includes('../destinations/webhook.ts'), 'dynamic')
     assert.ok(importsOf('src/waitlist/join.ts').includes('./rules/signup.ts'), 'type only')
   })
@@ -187,7 +186,7 @@ describe('the import law', () => {
 
   test('what is imported is written out, so that it can be read here', () => {
     const found = sources.filter(file => /\b(?:import|require)\s*\(\s*(?!['"])/.test(code(file)))
-    assert.deepEqual(found, Object.keys(computed))
+    assert.deepEqual(found, [])
   })
 
   test('every package that runs is a declared dependency, and every dependency is used', () => {
@@ -207,7 +206,7 @@ describe('the import law', () => {
   })
 
   test('only what composes names adapters, beside the tables of their settings', () => {
-    const adapters: readonly Part[] = ['stores', 'limiters', 'providers', 'destinations']
+    const adapters: readonly Part[] = ['rate-limit', 'providers', 'destinations']
     const naming = sources.filter(file =>
       importsOf(file).some(specifier => {
         if (!specifier.startsWith('.')) return false
@@ -217,7 +216,7 @@ describe('the import law', () => {
         return adapters.includes(part) && part !== partOf(file)
       }),
     )
-    assert.deepEqual(naming, ['src/app/adapters.ts', 'src/app/checks.ts', 'src/app/database.ts'])
+    assert.deepEqual(naming, ['src/app/adapters.ts', 'src/app/checks.ts', 'src/waitlist/upkeep/clean.ts'])
   })
 
   test('no file imports itself by way of others, types included', () => {
@@ -240,7 +239,7 @@ describe('the import law', () => {
       importedBy(file).forEach(visit)
     }
     visit('src/main.ts')
-    for (const thread of ['worker', 'counter']) visit(`src/stores/sqlite/${thread}.ts`)
+    visit('src/store/sqlite/thread.ts')
     assert.deepEqual(
       sources.filter(file => !reached.has(file)),
       [],
@@ -252,7 +251,7 @@ describe('the names of files', () => {
   const all = ['src', 'test', 'bench', 'scripts', 'bin', 'docs'].flatMap(files)
 
   test('none is named for nothing in particular', () => {
-    const vague = /(?:^|[/._-])(?:utils?|helpers?|managers?|common|misc|shared)(?:[/._-]|$)/i
+    const vague = /(?:^|[/._-])(?:utils?|helpers?|managers?|common|misc)(?:[/._-]|$)/i
     assert.deepEqual(
       all.filter(file => vague.test(file)),
       [],

@@ -57,7 +57,7 @@ test('the installed package runs its compiled files, with everything that they r
   execFileSync(process.execPath, ['--input-type=module', '-e', "import 'waitlist/form'"], { cwd: dirname(modules) })
   const program = spawn(process.execPath, [join(installed, 'bin', 'waitlist.js')], {
     cwd: installed,
-    env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: 'sqlite::memory:', SHUTDOWN_DELAY: '0' },
+    env: { PATH: process.env.PATH, PORT: '0', DATABASE_URL: 'sqlite:waitlist.db', SHUTDOWN_DELAY: '0' },
   })
   const ended = once(program, 'close')
   t.after(() => {

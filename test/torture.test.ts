@@ -42,7 +42,7 @@ test('every scenario is listed with its promise', {
 test('a build that answers before it commits is caught when it is killed, and told with its seed', {
   skip: !isSlow && 'it runs in .ci/run, before the torture itself',
 }, async t => {
-  const broken = changedCopy(undefined, temporaryFolder(t), [answersEarly])
+  const broken = changedCopy(undefined, temporaryFolder(t), answersEarly)
   const options = ['--only', 'sqlite.kill', '--seed', '7', '--minutes', '0.01']
   const [theirs, ours] = await Promise.all([torture(t, ...options, '--program', broken), torture(t, ...options)])
   assert.equal(theirs.code, 1)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import type { StoredContact } from '../test/contracts/store.place.ts'
 import * as sqlite from '../test/harness/database.ts'
 import { assertDelivered } from '../test/harness/delivered.ts'
 import type { Ledger } from '../test/harness/ledger.ts'
 import * as postgres from '../test/harness/postgres-database.ts'
 import type { Received } from '../test/harness/receiver.ts'
+import type { StoredContact } from '../test/store/place.ts'
 
 /** Everybody who is stored, in `DATABASE_URL`, which a program may be using. A SQLite file must be whole. */
 export async function contactsAt(url: string): Promise<readonly StoredContact[]> {

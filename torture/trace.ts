@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 /**
- * What a process did to its files and said to its clients, in the order in which it had an effect: a write or an answer
+ * What a process did to its files, said to its clients, and sent to others, in the order in which it had an effect: a write or an answer
  * when it began, a sync when it had ended. Positions count the lines of the trace.
  */
 export type Call =
@@ -14,13 +14,18 @@ export type Call =
   | { readonly is: 'unlink'; readonly file: string; readonly ended: number }
   /** With the address that it is about, where the request had one. */
   | { readonly is: 'answer'; readonly status: number; readonly email: string | undefined }
+  /** An attempt: a request of our own to this path, about this address. */
+  | { readonly is: 'send'; readonly path: string; readonly email: string }
 
 const WATCHED = 'openat,read,pwrite64,write,writev,ftruncate,fsync,fdatasync,unlink'
+
+/** Microseconds that each sync takes longer, so that more happens during one. */
+const DELAY = 3_000
 
 /** Runs a program so that `readTrace` can read this file when it has ended. */
 export const tracedTo = (file: string): readonly string[] => [
   ...['strace', '-D', '-f', '-qq', '-yy', '--seccomp-bpf', '-xx', '-s', '1000000', '-e', 'signal=none'],
-  ...['-e', `trace=${WATCHED}`, '-o', file],
+  ...['-e', `trace=${WATCHED}`, '-e', `inject=fdatasync:delay_enter=${DELAY}`, '-o', file],
 ]
 
 /** A call, whole or until another thread's came between, and how the latter ended: with `?` where its process was killed. */
@@ -29,6 +34,8 @@ const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>.*\) += (-?\d+|\?)/
 const DESCRIPTOR = /^\d+<(.*?)>(?:, |$)/
 const TEXT = /"((?:\\x[\da-f]{2})*)"/g
 
+const emailIn = (text: string): string | undefined => /"email":"([^"]+)"/.exec(text)?.[1]?.toLowerCase()
+
 const decoded = (hex: string): Buffer => Buffer.from(hex.replaceAll('\\x', ''), 'hex')
 
 /** Calls that failed are left out, and files whose name does not begin with `files`. */
@@ -36,6 +43,8 @@ export async function readTrace(path: string, files: string): Promise<readonly C
   const open = new Map<string, { readonly began: number; readonly name: string; readonly args: string }>()
   /** What came in on each connection since the last answer. */
   const asked = new Map<string, string>()
+  /** What went out on each connection that began with a request, until the address was there. */
+  const sending = new Map<string, { readonly began: number; readonly text: string }>()
   const found: { readonly position: number; readonly call: Call }[] = []
   let position = 0
   for await (const line of createInterface(createReadStream(path))) {
@@ -57,6 +66,16 @@ export async function readTrace(path: string, files: string): Promise<readonly C
   for (const { began, name, args } of open.values()) note(name, args, Number.NaN, began, ++position)
   return found.sort((a, b) => a.position - b.position).map(({ call }) => call)
 
+  function noteSending(target: string, more: string, began: number): void {
+    const first = sending.get(target) ?? { began, text: '' }
+    const text = first.text + more
+    sending.set(target, { began: first.began, text })
+    const email = emailIn(text)
+    if (email === undefined) return
+    sending.delete(target)
+    found.push({ position: first.began, call: { is: 'send', path: text.split(' ')[1]!, email } })
+  }
+
   function note(name: string, args: string, result: number, began: number, ended: number): void {
     if (result < 0) return
     const target = DESCRIPTOR.exec(args)?.[1] ?? ''
@@ -65,11 +84,12 @@ export async function readTrace(path: string, files: string): Promise<readonly C
       const text = [...args.matchAll(TEXT)].map(([, hex]) => decoded(hex!).toString('latin1')).join('')
       const before = asked.get(target) ?? ''
       if (name === 'read') return void asked.set(target, before + text)
+      if (text.startsWith('POST ') || sending.has(target)) return noteSending(target, text, began)
       const status = /^HTTP\/1\.1 (\d{3})/.exec(text)?.[1]
       // The rest of an answer whose beginning was noted.
       if (status === undefined) return
       asked.delete(target)
-      return add({ is: 'answer', status: Number(status), email: /"email":"([^"]+)"/.exec(before)?.[1]?.toLowerCase() })
+      return add({ is: 'answer', status: Number(status), email: emailIn(before) })
     }
     const named = name === 'openat' || name === 'unlink'
     const file = decoded(named ? (TEXT[Symbol.matchAll](args).next().value?.[1] ?? '') : target).toString()

@@ -1,8 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Invitations, Redeemable } from '../waitlist/ports/invitations.ts'
+import type { Redeemable } from '../invite/store.ts'
 import { isCode } from '../waitlist/rules/contact.ts'
 import { within } from '../waitlist/timers.ts'
+
+/** What the owner's app asks of the store about the code of an invitation. */
+export interface Invitations {
+  invitation(code: string): Promise<Redeemable | null>
+  redeem(code: string): Promise<Redeemable | null>
+}
 
 export interface InvitationRequest {
   readonly method: string | undefined

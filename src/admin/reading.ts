@@ -1,9 +1,8 @@
 import { statfs } from 'node:fs/promises'
+import type { Store } from '../store/store.ts'
 import type { Histogram, Telemetry } from '../telemetry/telemetry.ts'
 import type { Counts } from '../waitlist/alerts/counts.ts'
 import type { Outage } from '../waitlist/ports/destination.ts'
-import type { Signups } from '../waitlist/ports/signups.ts'
-import type { Upkeep } from '../waitlist/ports/upkeep.ts'
 import { resolvesWithin } from '../waitlist/timers.ts'
 import { type ProcessReading, readProcess } from './process.ts'
 import { ttlCache } from './ttl-cache.ts'
@@ -43,7 +42,7 @@ export interface Readable {
   readonly version: string
   /** Of this process, since it started. */
   readonly telemetry: Telemetry
-  readonly store: Pick<Signups, 'check'> & Pick<Upkeep, 'counts'>
+  readonly store: Pick<Store, 'check' | 'counts'>
   /** The folder of the embedded database; null: the database is elsewhere. */
   readonly folder: string | null
   /** The name of the provider; null: there is none. */

@@ -2,49 +2,56 @@ import { openChallenge } from '../challenges/open.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import type { MailServer } from '../destinations/mail-server.ts'
-import { memoryLimiter } from '../limiters/memory.ts'
-import type { RedisLocation } from '../limiters/redis-url.ts'
-import { withFallback } from '../limiters/with-fallback.ts'
+import { holdReasons } from '../holds/store.ts'
+import type { InvitationTargets } from '../invite/store.ts'
 import { LINKS_SECRET, type Links, linksOf } from '../links/links.ts'
-import type { Announcement } from '../stores/operator/announcement.ts'
-import type { InvitationNews } from '../stores/operator/invitations.ts'
-import { sqliteStore } from '../stores/sqlite/store.ts'
+import { memoryLimiter } from '../rate-limit/memory.ts'
+import { sharedLimiter } from '../rate-limit/shared.ts'
+import type { SignupTargets } from '../store/activate.ts'
+import { openDatabase } from '../store/open.ts'
+import { openStore, type Store } from '../store/store.ts'
 import type { Commits, Telemetry } from '../telemetry/telemetry.ts'
 import type { Challenge } from '../waitlist/ports/challenge.ts'
 import type { Channel, Destination, OwnDestination } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider, Removal } from '../waitlist/ports/provider.ts'
-import type { Store } from '../waitlist/ports/signups.ts'
 import type { NewsKind } from '../waitlist/rules/contact.ts'
 
 /**
- * The adapters that the settings name. What brings undici, nodemailer, ioredis, pg or a vendor is loaded where it is used:
+ * The adapters that the settings name. What brings undici, nodemailer, pg or a vendor is loaded where it is used:
  * most take some 10 MB each.
  */
 
-export async function openStore(
-  { store, storeConnections: connections, eventName, trackSources, holds }: Config,
+/** @throws {OperatorError} when it cannot be opened as configured. */
+export async function storeOf(
+  { store: location, trackSources, holds }: Config,
+  targets: SignupTargets,
   log: Log,
   commits: Commits | null,
-  outside: Omit<Announcement, 'eventName'>,
 ): Promise<Store> {
-  const options = { eventName, trackSources, holds, log, commits, ...outside }
-  if (store.kind === 'sqlite') return sqliteStore({ path: store.path, ...options })
-  const { postgresStore } = await import('../stores/postgres/store.ts')
-  return postgresStore({ url: store.url, connections, ...options })
+  const database = await openDatabase(location, log)
+  return openStore(database, { targets, trackSources, holdReasons: holds && holdReasons(holds), commits })
 }
 
-export async function openLimiter(
-  { quota, redis: location }: Config,
+/** What becomes of new signups. */
+export const targetsOf = (
+  { eventName }: Pick<Config, 'eventName'>,
+  { provider, namesFor, confirmation }: Pick<Destinations, 'provider' | 'namesFor' | 'confirmation'>,
+): SignupTargets => ({
+  eventName,
+  provider: provider?.name ?? null,
+  destinations: namesFor('joined'),
+  confirmation,
+})
+
+/** Instances that share a database share the rate limit. */
+export const limiterOf = (
+  { quota }: Config,
+  { statement }: Pick<Store, 'statement'>,
   log: Log,
   telemetry: Telemetry | null,
-): Promise<Limiter> {
-  const local = memoryLimiter(quota)
-  if (location === null) return local
-  const { redisLimiter } = await import('../limiters/redis.ts')
-  return withFallback(redisLimiter({ location, ...quota }), local, log, undefined, telemetry)
-}
+): Limiter => (statement === null ? memoryLimiter(quota) : sharedLimiter({ ...quota, statement, log, telemetry }))
 
 /** A few for each attempt at a signup: pages are loaded again, and forms are left open until their challenge expires. */
 const CHALLENGES = 3
@@ -86,23 +93,22 @@ export interface Destinations {
   /** Those that are told of each event by itself: the provider's automation, and our own. */
   readonly ofEvents: readonly Destination[]
   readonly channels: readonly Channel[]
-  /** The names that deliveries of events are stored under: of all of them, and of those that are told of an event. */
+  /** The names of all of them. */
   readonly names: readonly string[]
+  /** The names that deliveries of an event are stored under: channels have none. */
   namesFor(event: NewsKind): readonly string[]
   /** The one that asks new contacts to confirm their address; null: nobody has to. */
-  readonly asks: string | null
+  readonly confirmation: string | null
   close(): Promise<void>
 }
 
 /**
- * No connection is opened. With `redis`, instances keep the provider's rate together. `links`: those in mails, once one is
- * sent.
+ * No connection is opened. `links`: those in mails, once one is sent.
  *
  * @throws {OperatorError} when one cannot be opened as configured; then nothing is left open.
  */
 export async function openDestinations(
   config: Config,
-  redis: RedisLocation | null = null,
   links: () => Links = () => {
     throw new Error('no mail is sent here')
   },
@@ -117,8 +123,7 @@ export async function openDestinations(
       mail.tells.length > 0 &&
       (await import('../destinations/mail.ts')).mail(mail, config.confirm && links, mailServer),
   ].filter(each => typeof each === 'object' && each !== null)
-  const shared = provider && redis && (await import('../limiters/redis.ts')).redisPace(redis)
-  const options = { timeout, existing, shared }
+  const options = { timeout, existing }
   const opened = provider && (await import('../providers/open.ts')).openProvider(provider, options)
   const channels = await openChannels(config, mailServer)
   const ofEvents = [opened?.automation, ...own].filter(each => each != null)
@@ -128,9 +133,8 @@ export async function openDestinations(
     ofEvents,
     channels,
     names: [...ofEvents, ...channels].map(({ name }) => name),
-    namesFor: event =>
-      [...ofEvents.filter(({ events }) => events.includes(event)), ...channels].map(({ name }) => name),
-    asks: ofEvents.find(({ events }) => events.includes('asked'))?.name ?? null,
+    namesFor: event => ofEvents.filter(({ events }) => events.includes(event)).map(({ name }) => name),
+    confirmation: ofEvents.find(({ events }) => events.includes('confirmation'))?.name ?? null,
     async close() {
       await Promise.all([opened, ...own, ...channels].map(each => each?.close()))
     },
@@ -144,13 +148,13 @@ async function openChannels(config: Config, mailServer: MailServer | null): Prom
   const channels: Channel[] = []
   if (slack !== undefined || discord !== undefined) {
     const chats = await import('../destinations/chat.ts')
-    const common = { service, distance: chatInterval, withNames }
+    const common = { service, minInterval: chatInterval, withNames }
     if (slack !== undefined) channels.push(chats.chat(chats.slack, { url: slack, ...common }))
     if (discord !== undefined) channels.push(chats.chat(chats.discord, { url: discord, ...common }))
   }
   if (to !== undefined && mail !== null && mailServer !== null) {
     const { ownerMail } = await import('../destinations/owner-mail.ts')
-    channels.push(ownerMail(mailServer, { from: mail.from, to, service, distance: ownerMailInterval }))
+    channels.push(ownerMail(mailServer, { from: mail.from, to, service, minInterval: ownerMailInterval }))
   }
   return channels
 }
@@ -160,10 +164,10 @@ async function openChannels(config: Config, mailServer: MailServer | null): Prom
  *
  * @throws {OperatorError} when a destination cannot be opened as configured.
  */
-export async function announcementOf(config: Config): Promise<Announcement> {
-  const { provider, namesFor, asks, close } = await openDestinations(config)
-  await close()
-  return { eventName: config.eventName, provider: provider?.name ?? null, destinations: namesFor('joined'), asks }
+export async function signupTargetsOf(config: Config): Promise<SignupTargets> {
+  const destinations = await openDestinations(config)
+  await destinations.close()
+  return targetsOf(config, destinations)
 }
 
 /**
@@ -171,7 +175,7 @@ export async function announcementOf(config: Config): Promise<Announcement> {
  *
  * @throws {OperatorError} when a destination cannot be opened as configured.
  */
-export async function invitationNewsOf(config: Config): Promise<InvitationNews> {
+export async function invitationTargetsOf(config: Config): Promise<InvitationTargets> {
   const { namesFor, close } = await openDestinations(config)
   await close()
   return { eventName: config.invitedEventName, destinations: namesFor('invited') }

@@ -1,17 +1,18 @@
+import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import { readDomains } from '../domains/domains.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'
 import { paths } from '../http/paths.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/wire/certificates.ts'
-import { nameOf, type RedisLocation } from '../limiters/redis-url.ts'
-import { whyEphemeral } from '../stores/sqlite/ephemeral.ts'
+import type { Integrity } from '../store/integrity.ts'
+import { whyEphemeral } from '../store/sqlite/files.ts'
 import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
 import type { EventKind } from '../waitlist/rules/contact.ts'
 import { challengeOf, linkingOf, openDestinations } from './adapters.ts'
 import { lateness } from './compose.ts'
-import { type Integrity, type Operator, operatorOf } from './database.ts'
+import { type Operator, operatorOf } from './database.ts'
 
 /** The result of trying one part of the configuration. */
 export interface CheckResult {
@@ -30,14 +31,13 @@ const UNSHARED = '0'.repeat(64)
 const silent: Log = { info() {}, warn() {}, error() {} }
 
 /**
- * Tries the store, the shared limiter, the certificate, the public address, the challenge, the provider and the mail server,
- * and changes none of them. With `sendTest` the webhook, the chats and the owner are sent a test message too; nobody is
- * sent anything otherwise.
+ * Tries the store, the certificate, the public address, the challenge, the provider and the mail server, and changes none of
+ * them. With `sendTest` the webhook, the chats and the owner are sent a test message too; nobody is sent anything otherwise.
  */
 export async function checkAll(config: Config, sendTest = false): Promise<readonly CheckResult[]> {
-  const { redis, store, tls } = config
-  const lost = store.kind === 'sqlite' ? whyEphemeral(store.path) : null
-  const operator = await operatorOf(config)
+  const { store, tls } = config
+  const lost = store.kind === 'sqlite' && existsSync(store.path) ? whyEphemeral(store.path) : null
+  const operator = operatorOf(config)
   const destinations = await openDestinations(config)
   const { provider, own, channels, names } = destinations
   const receivers = [...own.filter(({ name }) => name !== 'mail'), ...channels]
@@ -51,10 +51,9 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
   }
   try {
     const [database, ...others] = await Promise.all([
-      tried('database', operator.look),
+      tried('database', operator.describe),
       ...(config.baseUrl === null ? [] : [reached(config.baseUrl)]),
       ...(lost === null ? [] : [{ what: 'data folder', is: 'note', why: lost } as const]),
-      tried('rate limit', async () => (redis === null ? 'in the memory of each process' : askLimiter(redis))),
       ...(tls === null ? [] : [certificateIn(tls)]),
       ...(challenge === null
         ? []
@@ -86,7 +85,7 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
 export async function checkMail(config: Config, email: string, kind: EventKind): Promise<CheckResult> {
   if (config.mail === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
   const linking = await linkingOf(config, async () => UNSHARED)
-  if (kind === 'asked' && linking === null)
+  if (kind === 'confirmation' && linking === null)
     throw new OperatorError('CONFIRM=mail is not set: nobody is asked to confirm an address')
   const { mail } = await import('../destinations/mail.ts')
   const destination = mail(config.mail, linking && (() => linking.links))
@@ -107,8 +106,8 @@ async function checkStored(
   lateAfter: (destination: string) => number,
 ): Promise<readonly CheckResult[]> {
   try {
+    if (operator.isMissing()) return []
     const found = await operator.checkIntegrity()
-    if (found === null) return []
     // What else a damaged file says is worth nothing.
     if (found.damage !== null) return [...integrity(found)]
     const { at, held, deliveries } = await operator.counts()
@@ -263,24 +262,5 @@ function certificateIn(files: CertificateFiles): CheckResult {
     }
   } catch (error) {
     return wrong(what, error)
-  }
-}
-
-/** One attempt under a name that no client has, repeated until there is a connection. */
-async function askLimiter(location: RedisLocation): Promise<string> {
-  const { redisLimiter } = await import('../limiters/redis.ts')
-  const limiter = redisLimiter({ location, limit: 1_000, window: 1, timeout: 1_000 })
-  try {
-    for (const until = performance.now() + 3_000; ; ) {
-      try {
-        await limiter.take('waitlist check')
-        return `${nameOf(location)} counts`
-      } catch (error) {
-        if (performance.now() > until) throw new OperatorError(`${nameOf(location)}: ${(error as Error).message}`)
-        await new Promise(resolve => setTimeout(resolve, 100))
-      }
-    }
-  } finally {
-    await limiter.close()
   }
 }

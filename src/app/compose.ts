@@ -3,8 +3,12 @@ import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
+import { confirm as confirmContact } from '../confirm/store.ts'
 import { openDomains } from '../domains/domains.ts'
+import { erase } from '../erase/store.ts'
 import { openServer } from '../http/server.ts'
+import { invitationOf, redeem } from '../invite/store.ts'
+import { openChannel } from '../notify/cursor.ts'
 import { telemetry as newTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
 import { holding } from '../waitlist/alerts/holding.ts'
 import { outages } from '../waitlist/alerts/outages.ts'
@@ -17,7 +21,15 @@ import type { Channel } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
 import { cleaning } from '../waitlist/upkeep/clean.ts'
-import { challengeLimiter, challengeOf, linkingOf, openDestinations, openLimiter, openStore } from './adapters.ts'
+import {
+  challengeLimiter,
+  challengeOf,
+  limiterOf,
+  linkingOf,
+  openDestinations,
+  storeOf,
+  targetsOf,
+} from './adapters.ts'
 import { inFlight } from './in-flight.ts'
 import { stop } from './stop.ts'
 
@@ -38,8 +50,8 @@ export interface Service {
   readonly failure: Promise<Error>
   /** Reads the certificate and the list of email domains again. */
   reload(): void
-  /** Answers and stores what was accepted, then releases everything. Takes at most 8.5 s. */
-  stop(): Promise<void>
+  /** Answers and stores what was accepted, then releases everything. Takes at most 8.5 s. False: the database did not answer. */
+  stop(): Promise<boolean>
 }
 
 /** What people call destinations, apart from vendors. */
@@ -54,11 +66,11 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   const telemetry = config.admin && newTelemetry()
   // Known once the store is open, before the first mail is sent.
   let linking: Awaited<ReturnType<typeof linkingOf>> = null
-  const destinations = await openDestinations(config, config.redis, () => linking!.links)
-  const { ofEvents, channels, names, namesFor, asks } = destinations
+  const destinations = await openDestinations(config, () => linking!.links)
+  const { ofEvents, channels, names } = destinations
   const provider = destinations.provider && counting(destinations.provider, telemetry)
-  const told = { provider: provider?.name ?? null, destinations: namesFor('joined'), asks }
-  const store = await openStore(config, log, telemetry?.commits ?? null, told).catch(async error => {
+  const targets = targetsOf(config, destinations)
+  const store = await storeOf(config, targets, log, telemetry?.commits ?? null).catch(async error => {
     await destinations.close()
     throw error
   })
@@ -102,7 +114,8 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const { holds, confirm } = config
     const watching = channels.length === 0 ? null : watch({ store, outages: alerts, lateAfter })
     const holdAlert = holds && holding({ store, log, window: holds.window, telling: alerts.holding })
-    const upkeep = cleaning({ store, confirmWithin: confirm?.within ?? null, log })
+    const upkeep = cleaning({ store, provider: targets.provider, confirmWithin: confirm?.within ?? null, log })
+    for (const { name } of channels) await store.transaction(tx => openChannel(tx, name))
     const visits = inFlight(
       {
         store,
@@ -111,12 +124,11 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         signal: outbound.signal,
         announce,
         held: holdAlert?.note,
-        confirms: confirm !== null,
       },
       config.disclosesMembership,
     )
 
-    limiter = await openLimiter(config, log, telemetry)
+    limiter = limiterOf(config, store, log, telemetry)
     challenge = await challengeOf(config, store.secret, log)
     linking = await linkingOf(config, store.secret)
     const { blockedDomainsFile: blocked } = config
@@ -129,8 +141,11 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         version,
         telemetry,
         store,
-        invitations: store,
-        folder: config.store.kind === 'sqlite' && config.store.path !== ':memory:' ? dirname(config.store.path) : null,
+        invitations: {
+          invitation: code => store.transaction(tx => invitationOf(tx, code)),
+          redeem: code => store.transaction(tx => redeem(tx, code)),
+        },
+        folder: config.store.kind === 'sqlite' ? dirname(config.store.path) : null,
         provider: provider?.name ?? null,
         destinations: [
           ...(handing === null || provider === null ? [] : [{ name: provider.name, outage: handing.breaker.outage }]),
@@ -151,11 +166,14 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       links: linking && {
         secret: linking.secret,
         async confirm(contact) {
-          const confirmed = await store.confirm(contact)
+          const confirmed = await store.transaction(tx => confirmContact(tx, contact, targets))
           if (confirmed === 'now') for (const { loop } of outboxes) loop.wake()
           return confirmed
         },
-        leave: store.leave,
+        async leave(email) {
+          await store.transaction(tx => erase(tx, email))
+          await store.truncateLog()
+        },
       },
       accepts: domains?.accepts ?? null,
       signal: outbound.signal,
@@ -180,8 +198,9 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         isDraining = true
         watching?.stop()
         holdAlert?.stop()
-        await stop({ server, store, visits, outboxes, upkeep, outbound, log, close })
+        const isDone = await stop({ server, store, visits, outboxes, upkeep, outbound, log, close })
         admin?.close()
+        return isDone
       },
     }
   } catch (error) {
@@ -194,7 +213,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
 export const lateness =
   (channels: readonly Channel[]) =>
   (destination: string): number =>
-    LATE + (channels.find(({ name }) => name === destination)?.distance ?? 0)
+    LATE + (channels.find(({ name }) => name === destination)?.minInterval ?? 0)
 
 /** The same provider; counts how its calls end. */
 function counting(provider: Provider, telemetry: Telemetry | null): Provider {

@@ -1,38 +1,76 @@
+import { existsSync } from 'node:fs'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import type { StoreLocation } from '../stores/location.ts'
-import { type Movable, type Moved, type MoveOptions, move } from '../stores/operator/move.ts'
-import type { Operator } from '../stores/operator/operator.ts'
-import { sqliteOperator } from '../stores/sqlite/engine.ts'
-import { sqliteMovable } from '../stores/sqlite/movable.ts'
+import { erase, type Traces, tracesOf } from '../erase/store.ts'
+import { countHeld, discard, type HeldFilter, release } from '../holds/store.ts'
+import { type ImportOptions, type ImportRow, importContacts } from '../import/store.ts'
+import { countInvitable, type InvitationTargets, invitationOf, invite } from '../invite/store.ts'
+import type { SignupTargets } from '../store/activate.ts'
+import type { Course } from '../store/bulk.ts'
+import { type ContactFilter, contactPages, countContacts, newestContacts, personOf } from '../store/contacts.ts'
+import { countAll } from '../store/counts.ts'
+import type { Database, Tx } from '../store/database.ts'
+import {
+  backlogOf,
+  type DeliveryFilter,
+  listDeliveries,
+  replay,
+  replayAbandoned,
+  showDelivery,
+} from '../store/deliveries.ts'
+import { checkIntegrity, describe } from '../store/integrity.ts'
+import { withDatabase } from '../store/open.ts'
 
-/** What an operator does with the store while services run. Loads only the engine that is used. */
-export async function operatorOf({ store }: Pick<Config, 'store'>): Promise<Operator> {
-  return store.kind === 'sqlite'
-    ? sqliteOperator(store.path)
-    : (await import('../stores/postgres/engine.ts')).postgresOperator(store.url)
+export type Operator = ReturnType<typeof operatorOf>
+
+/** What an operator does with the store while services run. Each call opens the database, uses it, and closes it. */
+export function operatorOf({ store }: Pick<Config, 'store'>) {
+  const using = <T>(use: (database: Database) => Promise<T>) => withDatabase(store, use)
+  /** Whether an import makes the database. */
+  const isMissing = () => store.kind === 'sqlite' && !existsSync(store.path)
+  const reading = <T>(use: (tx: Tx) => Promise<T>) => using(database => database.read(use))
+  return {
+    async *contacts(filter: ContactFilter) {
+      const pages = contactPages(use => reading(use), filter)
+      for await (const page of pages) yield* page
+    },
+    addedLast: (filter: ContactFilter, limit: number) => reading(tx => newestContacts(tx, filter, limit)),
+    count: (filter: ContactFilter) => reading(tx => countContacts(tx, filter)),
+    person: (email: string) => reading(tx => personOf(tx, email)),
+    deliveries: (filter: DeliveryFilter) => reading(tx => listDeliveries(tx, filter)),
+    delivery: (number: number) => reading(tx => showDelivery(tx, number)),
+    replay: (numbers: readonly number[]) =>
+      using(database => database.transaction(tx => replay(tx, numbers), { repeatable: false })),
+    replayAbandoned: (destination: string | undefined, course: Course) =>
+      using(database => replayAbandoned(database, destination, course)),
+    backlog: () => reading(backlogOf),
+    counts: () => reading(countAll),
+    traces: (email: string) => reading(tx => tracesOf(tx, email)),
+    erase: (email: string): Promise<Traces | undefined> =>
+      using(async database => {
+        const traces = await database.transaction(tx => erase(tx, email), { repeatable: false })
+        if (traces !== undefined) await database.truncateLog()
+        return traces
+      }),
+    countHeld: (filter: HeldFilter) => reading(tx => countHeld(tx, filter)),
+    release: (filter: HeldFilter, targets: SignupTargets, course: Course) =>
+      using(database => release(database, filter, targets, course)),
+    discard: (filter: HeldFilter, course: Course) => using(database => discard(database, filter, course)),
+    countInvitable: (filter: ContactFilter, most?: number) => reading(tx => countInvitable(tx, filter, most)),
+    invite: (filter: ContactFilter, most: number | undefined, targets: InvitationTargets, course: Course) =>
+      using(database => invite(database, filter, most, targets, course)),
+    addressOf: (code: string) => reading(async tx => (await invitationOf(tx, code))?.email),
+    async importContacts(batches: AsyncIterable<readonly ImportRow[]>, options: ImportOptions) {
+      const importInto = (database: Database) => importContacts(database, batches, options)
+      if (!options.dryRun || !isMissing()) return withDatabase(store, importInto, { make: !options.dryRun })
+      // An empty one, for as long as it takes.
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'waitlist-'))
+      return await withDatabase({ kind: 'sqlite', path: join(folder.path, 'waitlist.db') }, importInto, { make: true })
+    },
+    isMissing,
+    checkIntegrity: () => checkIntegrity(store),
+    describe: () => describe(store),
+  }
 }
-
-/** Copies everything in the store to another one, and compares both. No service may use either of them meanwhile. */
-export async function moveTo(
-  { store }: Pick<Config, 'store'>,
-  to: StoreLocation,
-  options: MoveOptions,
-): Promise<Moved> {
-  return move(await movable(store), await movable(to), options)
-}
-
-const movable = async (store: StoreLocation): Promise<Movable> =>
-  store.kind === 'sqlite'
-    ? sqliteMovable(store.path)
-    : (await import('../stores/postgres/movable.ts')).postgresMovable(store.url)
-
-export { storeName } from '../stores/location.ts'
-export type { ContactFilter, Person } from '../stores/operator/contacts.ts'
-export type { Candidates, Decided } from '../stores/operator/decide.ts'
-export type { Traces } from '../stores/operator/erasure.ts'
-export type { HeldCounts, HeldFilter } from '../stores/operator/held.ts'
-export type { Entry, Imported } from '../stores/operator/imports.ts'
-export type { Integrity } from '../stores/operator/integrity.ts'
-export type { Moved, Progress } from '../stores/operator/move.ts'
-export type { Operator } from '../stores/operator/operator.ts'
-export { writeWhole } from '../stores/unfinished.ts'

@@ -1,5 +1,5 @@
+import { StoreUnavailable } from '../store/database.ts'
 import { type Joined, type JoinParts, join } from '../waitlist/join.ts'
-import { StoreUnavailable } from '../waitlist/ports/signups.ts'
 import type { Signup } from '../waitlist/rules/signup.ts'
 
 /**

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
 import type { HttpServer } from '../http/server.ts'
+import type { Store } from '../store/store.ts'
 import type { HandOver } from '../waitlist/delivery/handover.ts'
 import type { Loop } from '../waitlist/delivery/loop.ts'
-import type { Store } from '../waitlist/ports/signups.ts'
 import type { inFlight } from './in-flight.ts'
 
 /** What a stop brings to an end. */
@@ -31,10 +31,22 @@ const ANSWER_DEADLINE = 6_500
 /** The database is no longer waited for. Nobody was told that what it still owes is stored. */
 const STORE_DEADLINE = 8_500
 
-/** Answers and stores what was accepted, then releases everything. Resolves at the latest after `STORE_DEADLINE`. */
-export async function stop({ server, store, visits, outboxes, upkeep, outbound, log, close }: Running): Promise<void> {
+/**
+ * Answers and stores what was accepted, then releases everything. Resolves at the latest after `STORE_DEADLINE`. False: the
+ * database did not answer.
+ */
+export async function stop({
+  server,
+  store,
+  visits,
+  outboxes,
+  upkeep,
+  outbound,
+  log,
+  close,
+}: Running): Promise<boolean> {
   const answered = new AbortController()
-  const left = Promise.withResolvers<void>()
+  const left = Promise.withResolvers<boolean>()
   const timers = [
     setTimeout(() => outbound.abort(), VISITOR_GRACE),
     setTimeout(() => {
@@ -44,7 +56,7 @@ export async function stop({ server, store, visits, outboxes, upkeep, outbound, 
     }, ANSWER_DEADLINE),
     setTimeout(() => {
       log.warn('the database does not answer: attempts whose outcome was not stored will be repeated')
-      left.resolve()
+      left.resolve(false)
     }, STORE_DEADLINE),
   ]
   const done = async () => {
@@ -53,7 +65,9 @@ export async function stop({ server, store, visits, outboxes, upkeep, outbound, 
     await visits.over()
     await Promise.all(outboxes.map(({ settled }) => settled(answered.signal)))
     await close()
+    return true
   }
-  await Promise.race([done(), left.promise])
+  const isDone = await Promise.race([done(), left.promise])
   for (const timer of timers) clearTimeout(timer)
+  return isDone
 }

@@ -48,14 +48,6 @@ export function mailAddress(text: string): string {
   return text
 }
 
-export function mailDomain(text: string): string {
-  const domain = text.replace(/^@/, '')
-  if (!isAddress(`a@${domain}`)) {
-    throw new InvalidArgumentError('It must be a domain such as example.com.')
-  }
-  return domain
-}
-
 export const mailAddresses = (text: string, before: readonly string[] = []): readonly string[] => [
   ...before,
   mailAddress(text),

@@ -14,7 +14,7 @@ export interface CheckOptions {
 }
 
 /** The event of which each mail tells. */
-export const letters = { welcome: 'joined', invite: 'invited', confirm: 'asked' } as const
+export const letters = { welcome: 'joined', invite: 'invited', confirm: 'confirmation' } as const
 
 /**
  * Tries everything outside that the settings name, and what is stored, and says what is wrong: a line each, or as

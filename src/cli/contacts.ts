@@ -1,5 +1,6 @@
-import { type ContactFilter, operatorOf, type Person } from '../app/database.ts'
+import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
+import type { ContactFilter, Person } from '../store/contacts.ts'
 import { type Contact, type DeliveryRecord, eventId, type Invitation, sourceLabel } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import { exported } from './formats.ts'
@@ -14,7 +15,7 @@ export interface ContactsOptions extends ContactFilter {
 export async function listContacts(config: Config, { limit, json, ...filter }: ContactsOptions): Promise<void> {
   if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; waitlist export writes any number.`)
   // One more than requested, to know whether there are more.
-  const found = await (await operatorOf(config)).addedLast(filter, limit + 1)
+  const found = await operatorOf(config).addedLast(filter, limit + 1)
   const shown = found.slice(0, limit)
   if (shown.length === 0) return fail('There are no such contacts.')
   if (json) return print(shown.map(contact => toJson(exported(contact))))
@@ -37,13 +38,14 @@ export async function showContact(
   { code, json }: { readonly code?: string; readonly json?: true },
 ): Promise<void> {
   if ((given === undefined) === (code === undefined)) return misused('Say who: an address, or --code.')
-  const operator = await operatorOf(config)
+  const operator = operatorOf(config)
   const address = given ?? (await operator.addressOf(code!))
   if (address === undefined) return fail('This code is nobody’s.')
   const { contact, deliveries, erasedAt } = await operator.person(address)
   if (contact === undefined) return fail(missing(address, erasedAt))
   if (json) return print([toJson({ ...whole(contact), deliveries })])
-  const { id, name, email, state, reason, createdAt, asked, confirmedAt, providerId, event, invitation } = contact
+  const { id, name, email, state, reason, createdAt, confirmation, confirmedAt, providerId, event, invitation } =
+    contact
   return print([
     ...facts({
       id,
@@ -53,7 +55,9 @@ export async function showContact(
       ...(reason && { reason }),
       ...(erasedAt && { erased: `${moment(erasedAt)}; they signed up again` }),
       'signed up': moment(createdAt),
-      ...(asked && { asked: `${counted(asked.times, 'time', 'times')} to confirm, last at ${moment(asked.at)}` }),
+      ...(confirmation && {
+        asked: `${counted(confirmation.times, 'time', 'times')} to confirm, last at ${moment(confirmation.at)}`,
+      }),
       ...(confirmedAt && { confirmed: moment(confirmedAt) }),
       joined: event ? `${moment(event.at)}, ${event.name}, ${eventId(contact, 'joined')}` : withoutEvent[state],
       ...(invitation && { invited: invitedIn(contact, invitation), code: invitation.code }),
@@ -103,7 +107,7 @@ const deliveryColumns: Columns<DeliveryRecord> = {
 const whole = (contact: Contact) => ({
   ...exported(contact),
   providerId: contact.providerId,
-  asked: contact.asked,
+  confirmation: contact.confirmation,
   event: contact.event && { id: eventId(contact, 'joined'), ...contact.event },
   invitation: contact.invitation?.name && {
     id: eventId(contact, 'invited'),
@@ -120,7 +124,7 @@ const missing = (address: string, erasedAt: Person['erasedAt']): string =>
  * is known. Without anything it fails.
  */
 export async function showPerson(config: Config, address: string): Promise<void> {
-  const person = await (await operatorOf(config)).person(address)
+  const person = await operatorOf(config).person(address)
   const { contact, deliveries, erasedAt } = person
   if (contact === undefined && erasedAt === undefined) return fail(missing(address, erasedAt))
   const known = {

@@ -1,7 +1,7 @@
-import { operatorOf } from '../app/database.ts'
+import { type Operator, operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
 import { type Contact, type DeliveryRecord, type DeliveryState, eventOf } from '../waitlist/rules/contact.ts'
-import { fail, misused } from './console.ts'
+import { fail, misused, untilStopped } from './console.ts'
 import type { ListFormat } from './formats.ts'
 import { type Columns, counted, counter, facts, MOST, moment, number, print, table, toJson } from './print.ts'
 
@@ -16,7 +16,7 @@ export interface ListOptions {
 export async function listDeliveries(config: Config, { format, limit, ...which }: ListOptions): Promise<void> {
   if (limit > MOST) return misused(`--limit is at most ${number(MOST)}; --state and --destination say which.`)
   // One more than requested, to know whether there are more.
-  const found = await (await operatorOf(config)).deliveries({ ...which, limit: limit + 1 })
+  const found = await operatorOf(config).deliveries({ ...which, limit: limit + 1 })
   const shown = found.slice(0, limit)
   if (format === 'json') return print(shown.map(record => toJson(record)))
   if (shown.length === 0) return print(['There are no such deliveries.\n'])
@@ -34,15 +34,15 @@ const columns: Columns<DeliveryRecord> = {
   why: ({ why }) => why ?? '',
 }
 
-function eventIn(contact: Contact, { event: kind, eventId }: DeliveryRecord): Readonly<Record<string, string>> {
-  if (eventId === null) return {}
+function eventIn(contact: Contact, { kind, eventId }: DeliveryRecord): Readonly<Record<string, string>> {
+  if (eventId === null || kind === 'handover') return {}
   const { name, at } = eventOf(contact, kind)
   return { event: `${name}, ${eventId}`, [kind]: moment(at) }
 }
 
 /** Writes everything about one delivery, including whom it is about. */
 export async function showDelivery(config: Config, number: number): Promise<void> {
-  const found = await (await operatorOf(config)).delivery(number)
+  const found = await operatorOf(config).delivery(number)
   if (found === undefined) return fail(`There is no delivery ${number}.`)
   const { record, contact } = found
   const known = {
@@ -80,22 +80,28 @@ export async function replayDeliveries(
   if (numbers.length === 0 && abandoned === undefined) {
     return misused(`Say what to replay: the numbers of deliveries (waitlist deliveries lists them), or --abandoned.`)
   }
-  const operator = await operatorOf(config)
-  const line = counter()
-  const { replayed, underWay, unknown } = await operator
-    .replay(numbers.length > 0 ? { numbers } : { abandoned: true, destination }, count => line.show('replaying', count))
-    .finally(line.end)
-  if (replayed > 0)
-    await print([
-      `${counted(replayed, 'delivery is', 'deliveries are')} due now; the running service attempts what is due.\n`,
-    ])
+  const operator = operatorOf(config)
+  if (numbers.length === 0) return replayAbandoned(operator, destination)
+  const { replayed, inFlight, unknown } = await operator.replay(numbers)
+  if (replayed > 0) await print([due(replayed)])
   const problems = [
     ...unknown.map(number => `There is no delivery ${number}.`),
-    ...underWay.map(number => `Delivery ${number} is being attempted right now. Try again in a minute.`),
+    ...inFlight.map(number => `Delivery ${number} is being attempted right now. Try again in a minute.`),
   ]
   if (problems.length > 0) fail('not everything could be replayed:', problems)
-  else if (replayed === 0)
+}
+
+async function replayAbandoned(operator: Operator, destination: string | undefined): Promise<void> {
+  const line = counter()
+  await untilStopped(async signal => {
+    const onProgress = (looked: number) => line.show('replaying', looked)
+    const replayed = await operator.replayAbandoned(destination, { signal, onProgress }).finally(line.end)
+    if (replayed > 0) return print([due(replayed)])
     fail(
       `There is nothing to replay: no delivery${destination === undefined ? '' : ` to ${destination}`} is abandoned.`,
     )
+  })
 }
+
+const due = (replayed: number): string =>
+  `${counted(replayed, 'delivery is', 'deliveries are')} due now; the running service attempts what is due.\n`

@@ -1,5 +1,9 @@
-import { type ContactFilter, type Operator, operatorOf, writeWhole } from '../app/database.ts'
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
+import { writeAtomically } from '../store/atomic.ts'
+import type { ContactFilter } from '../store/contacts.ts'
 import { type Contact, sourceParameters } from '../waitlist/rules/contact.ts'
 import { fail, untilStopped } from './console.ts'
 import { csvColumns, csvField, csvState, type ExportFormat, exported } from './formats.ts'
@@ -21,9 +25,9 @@ const BYTE_ORDER_MARK = '\uFEFF'
  * when it appears; Ctrl-C leaves nothing of it.
  */
 export async function exportContacts(config: Config, { format, output, bom, ...filter }: ExportOptions): Promise<void> {
-  const operator = await operatorOf(config)
   const watched = process.stderr.isTTY && (output !== undefined || !process.stdout.isTTY)
-  const contacts = watched ? await withProgress(operator, filter) : await operator.contacts(filter)
+  const found = operatorOf(config).contacts(filter)
+  const contacts = watched ? withProgress(found) : found
   const isForPeople = output === undefined && process.stdout.isTTY
   const isMarked = bom && !isForPeople
   const heading = format === 'csv' ? `${isMarked ? BYTE_ORDER_MARK : ''}${csvColumns.join(',')}\r\n` : ''
@@ -41,7 +45,9 @@ export async function exportContacts(config: Config, { format, output, bom, ...f
   if (output === undefined) return print(texts())
   await untilStopped(async signal => {
     try {
-      await writeWhole(output, inChunks(texts()), { signal })
+      await writeAtomically(output, unfinished =>
+        pipeline(inChunks(texts()), createWriteStream(unfinished), { signal }),
+      )
     } catch (error) {
       if (!signal.aborted) throw error
       fail(`stopped before the end, so there is no ${output}. Run the same command again.`)
@@ -53,20 +59,17 @@ export async function exportContacts(config: Config, { format, output, bom, ...f
 const noteOf = (state: string, count: number): string =>
   `${counted(count, 'of them is', 'of them are')} ${state}, as column state says; --state listed leaves them out.\n`
 
-async function withProgress(operator: Operator, filter: ContactFilter): Promise<AsyncIterable<Contact>> {
-  const contacts = await operator.contacts(filter)
+async function* withProgress(contacts: AsyncIterable<Contact>): AsyncGenerator<Contact> {
   const line = counter()
-  return (async function* () {
-    try {
-      let done = 0
-      for await (const contact of contacts) {
-        yield contact
-        line.show('exporting', ++done)
-      }
-    } finally {
-      line.end()
+  try {
+    let done = 0
+    for await (const contact of contacts) {
+      yield contact
+      line.show('exporting', ++done)
     }
-  })()
+  } finally {
+    line.end()
+  }
 }
 
 function csvLine(contact: Contact): string {

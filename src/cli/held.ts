@@ -1,6 +1,8 @@
-import { announcementOf } from '../app/adapters.ts'
-import { type Decided, type HeldCounts, type HeldFilter, type Operator, operatorOf } from '../app/database.ts'
+import { signupTargetsOf } from '../app/adapters.ts'
+import { type Operator, operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
+import type { HeldCounts, HeldFilter } from '../holds/store.ts'
+import type { Changed, Course } from '../store/bulk.ts'
 import type { Contact, HoldReason } from '../waitlist/rules/contact.ts'
 import { confirmed, fail, mayProceed, misused, untilStopped } from './console.ts'
 import { exported } from './formats.ts'
@@ -9,7 +11,6 @@ import { type Columns, counted, counter, MOST, moment, moreThan, number, print, 
 /** Which held signups a command is about. */
 export interface WhichHeld {
   readonly reason?: HoldReason
-  readonly domain?: string
   readonly search?: string
   readonly before?: Date
 }
@@ -25,7 +26,7 @@ export async function listHeld(config: Config, { limit, json, ...chosen }: HeldO
     return misused(`--limit is at most ${number(MOST)}; waitlist export --state held writes any number.`)
   }
   const which = filterOf(chosen)
-  const operator = await operatorOf(config)
+  const operator = operatorOf(config)
   const counts = await operator.countHeld(which)
   const contacts = await operator.addedLast({ ...which, state: 'held' }, limit)
   if (json) return print([toJson({ ...counts, contacts: contacts.map(exported) })])
@@ -33,33 +34,18 @@ export async function listHeld(config: Config, { limit, json, ...chosen }: HeldO
   return print(listing(counts, contacts))
 }
 
-function* listing(
-  { total, since, reasons, domains, hours }: HeldCounts,
-  contacts: readonly Contact[],
-): Generator<string> {
+function* listing({ total, since, reasons }: HeldCounts, contacts: readonly Contact[]): Generator<string> {
   yield `${counted(total, 'signup is', 'signups are')} held, the first since ${moment(since!)}.\n\n`
-  yield* table(
-    countedBy('reason'),
-    reasons.map(({ reason: what, count }) => ({ what, count })),
-  )
-  yield '\n'
-  const others = total - domains.reduce((sum, { count }) => sum + count, 0)
-  const rest = others > 0 ? [{ what: 'other domains', count: others }] : []
-  yield* table(countedBy('domain'), [...domains.map(({ domain: what, count }) => ({ what, count })), ...rest])
-  yield '\n'
-  yield* table(
-    countedBy('hour'),
-    hours.map(({ from, count }) => ({ what: moment(from), count })),
-  )
+  yield* table(reasonColumns, reasons)
   yield '\n'
   yield* table(columns, contacts)
   if (total > contacts.length) yield moreThan(contacts.length)
 }
 
-const countedBy = (heading: string): Columns<{ readonly what: string; readonly count: number }> => ({
-  [heading]: ({ what }) => what,
+const reasonColumns: Columns<HeldCounts['reasons'][number]> = {
+  reason: ({ reason }) => reason,
   signups: ({ count }) => number(count),
-})
+}
 
 const columns: Columns<Contact> = {
   'signed up': ({ createdAt }) => moment(createdAt),
@@ -76,9 +62,9 @@ export interface DecideOptions extends WhichHeld {
 export async function releaseHeld(config: Config, addresses: readonly string[], options: DecideOptions): Promise<void> {
   const which = chosen('release', addresses, options)
   if (which === null) return
-  const announcement = await announcementOf(config)
-  const operator = await operatorOf(config)
-  const released = await decide('released', which, course => operator.release(which, announcement, course))
+  const targets = await signupTargetsOf(config)
+  const operator = operatorOf(config)
+  const released = await decide('released', which, course => operator.release(which, targets, course))
   const title = config.provider?.vendor.title ?? null
   // What was printed says the rest.
   if (released > 0 && process.exitCode === undefined && title !== null) {
@@ -95,7 +81,7 @@ export async function discardHeld(
   const which = chosen('discard', addresses, options)
   if (which === null) return
   if (!mayProceed('discard', yes === true)) return
-  const operator = await operatorOf(config)
+  const operator = operatorOf(config)
   if (!yes && !(await agreed(operator, which))) return
   await decide('discarded', which, course => operator.discard(which, course))
 }
@@ -128,20 +114,18 @@ const NOBODY = 'Nothing is held.\n'
 function chosen(what: string, addresses: readonly string[], { all, ...which }: DecideOptions): HeldFilter | null {
   const ways = [addresses.length > 0, all, Object.keys(which).length > 0].filter(Boolean).length
   if (ways === 1) return addresses.length > 0 ? { addresses } : filterOf(which)
-  const ask = `Say what to ${what}: addresses, --all, or --reason, --domain, --search and --before`
+  const ask = `Say what to ${what}: addresses, --all, or --reason, --search and --before`
   misused(ways === 0 ? `${ask} (waitlist held lists them).` : `${ask}, and only one of these.`)
   return null
 }
 
-type Course = Parameters<Operator['discard']>[1]
-
 /** `done`: what became of them. Returns of how many. */
-async function decide(done: string, which: HeldFilter, change: (course: Course) => Promise<Decided>): Promise<number> {
+async function decide(done: string, which: HeldFilter, change: (course: Course) => Promise<Changed>): Promise<number> {
   let count = 0
   const line = counter()
-  const progress = (count: number) => line.show(done, count)
+  const onProgress = (looked: number) => line.show(done, looked)
   await untilStopped(async signal => {
-    const decided = await change({ progress, signal }).finally(line.end)
+    const decided = await change({ onProgress, signal }).finally(line.end)
     const { missing } = decided
     count = decided.done
     if (count > 0) await print([`${counted(count, 'signup was', 'signups were')} ${done}.\n`])

@@ -1,12 +1,11 @@
-import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
-import { announcementOf } from '../app/adapters.ts'
-import { type Entry, type Imported, operatorOf } from '../app/database.ts'
+import { signupTargetsOf } from '../app/adapters.ts'
+import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
+import type { Imported, ImportRow } from '../import/store.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
 import { fail, misused, untilStopped } from './console.ts'
-import { csvField } from './formats.ts'
-import type { BadLine, Given } from './import/contacts.ts'
 import {
+  type BadLine,
   type Columns,
   csvReader,
   guessedColumns,
@@ -25,7 +24,6 @@ export interface ImportOptions {
   readonly dryRun?: true
   readonly announce?: true
   readonly json?: true
-  readonly report?: string
 }
 
 const STOPPED = 'stopped before the end. Run the same command again: it goes on.'
@@ -45,36 +43,28 @@ export async function importContacts(config: Config, file: string, options: Impo
 
 async function importUntil(signal: AbortSignal, config: Config, file: string, options: ImportOptions): Promise<void> {
   const line = counter()
-  let report: Reporting | undefined
   try {
     const records = await recordsOf(textOf(file, signal), nameOf(file))
     const lines = linesIn(records, options.map)
     if ('unclear' in lines) return options.map === undefined ? fail(lines.unclear) : misused(lines.unclear)
-    const operator = await operatorOf(config)
-    const announcement = options.announce ? await announcementOf(config) : null
-    report = reporting(options.report)
-    const { entries, problem } = entriesIn(lines, report)
-    const progress = (soFar: Imported) => line.show('importing', rowsIn(soFar, report!))
+    const operator = operatorOf(config)
+    const targets = options.announce ? await signupTargetsOf(config) : null
+    const invalid = invalidLines()
+    const { rows, problem } = rowsIn(lines, invalid)
+    const onProgress = (soFar: Imported) => line.show('importing', countOf(soFar) + invalid.count())
     const dryRun = options.dryRun === true
-    const made = (store: string) =>
-      process.stderr.write(
-        dryRun
-          ? `There is no database at ${store} yet: it would be made.\n`
-          : `There was no database at ${store}: it is made.\n`,
-      )
-    const wish = { announcement, dryRun, made, progress, signal }
-    const imported = await operator.importContacts(entries, wish)
+    if (operator.isMissing()) {
+      process.stderr.write(`There is no database yet: it ${dryRun ? 'would be' : 'is'} made.\n`)
+    }
+    const imported = await operator.importContacts(rows, { targets, dryRun, onProgress, signal })
     line.end()
-    await tell(imported, report, options)
+    await report(imported, invalid, options)
     if (signal.aborted) throw new OperatorError(STOPPED)
     if (problem() !== undefined) fail(`${problem()} Nothing after that was read.`)
   } catch (error) {
-    // It would be in the way of the next attempt.
-    if (report !== undefined && options.report !== undefined) rmSync(options.report, { force: true })
     throw signal.aborted ? new OperatorError(STOPPED) : error
   } finally {
     line.end()
-    report?.close()
   }
 }
 
@@ -106,91 +96,61 @@ function guessIn(columns: Columns, heading: readonly string[]): string {
   return `Guessed by the heading: ${guesses.join('; ')}. The other columns are not read. --map says it otherwise.\n`
 }
 
-/** Notes bad lines in the report. A file that cannot be read to its end ends there, and `problem` says why. */
-function entriesIn(lines: AsyncIterable<readonly Line[]>, report: Reporting) {
+/** Notes bad lines. A file that cannot be read to its end ends there, and `problem` says why. */
+function rowsIn(lines: AsyncIterable<readonly Line[]>, invalid: InvalidLines) {
   let problem: string | undefined
-  async function* entries(): AsyncGenerator<readonly Entry[]> {
+  async function* rows(): AsyncGenerator<readonly ImportRow[]> {
     try {
       for await (const batch of lines) {
-        for (const line of batch) if ('bad' in line) report.note(line.bad, line.given)
-        yield batch.filter(line => !('bad' in line)) as Entry[]
+        for (const line of batch) if ('bad' in line) invalid.note(line.bad)
+        yield batch.filter(line => !('bad' in line)) as ImportRow[]
       }
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error
       problem = error.message
     }
   }
-  return { entries: entries(), problem: () => problem }
+  return { rows: rows(), problem: () => problem }
 }
 
-const rowsIn = ({ added, existing, erased }: Imported, { invalid }: Reporting): number =>
-  added + existing + erased + invalid
+const countOf = ({ added, existing, erased }: Imported): number => added + existing + erased
 
-async function tell(imported: Imported, report: Reporting, { json, dryRun, announce }: ImportOptions): Promise<void> {
+async function report(imported: Imported, invalid: InvalidLines, options: ImportOptions): Promise<void> {
+  const { json, dryRun, announce } = options
   const { added, existing, erased } = imported
-  const { invalid, lines } = report
+  const { first } = invalid
+  const count = invalid.count()
   if (json) {
-    await print([`${JSON.stringify({ added, existing, invalid, erased, lines, more: invalid - lines.length })}\n`])
+    const lines = { invalid: count, lines: first, more: count - first.length }
+    await print([`${JSON.stringify({ added, existing, erased, ...lines })}\n`])
   } else {
     await print([
       `${number(added)} ${dryRun ? 'would be added' : 'added'}, ${number(existing)} on the list before,` +
-        ` ${number(erased)} erased before, ${number(invalid)} not valid.\n`,
+        ` ${number(erased)} erased before, ${number(count)} not valid.\n`,
       announce && !dryRun && added > 0 ? 'The running service announces them.\n' : '',
     ])
   }
-  if (invalid === 0) return
-  const shown = json ? [] : lines.slice(0, SHOWN).map(({ line, reason }) => `line ${line}: ${reason}`)
-  const more = invalid - shown.length
-  if (shown.length > 0 && more > 0) shown.push(`and ${number(more)} more; --report writes all of them to a file`)
-  fail(`${counted(invalid, 'line is', 'lines are')} not valid${shown.length === 0 ? '.' : ':'}`, shown)
+  if (count === 0) return
+  const shown = json ? [] : first.slice(0, SHOWN).map(({ line, reason }) => `line ${line}: ${reason}`)
+  const more = count - shown.length
+  if (shown.length > 0 && more > 0) shown.push(`and ${number(more)} more; --json has the first ${number(KEPT)}`)
+  fail(`${counted(count, 'line is', 'lines are')} not valid${shown.length === 0 ? '.' : ':'}`, shown)
 }
 
-/** Bad lines that are kept for the report; the file of `--report` has all of them. */
+/** Bad lines that are kept. */
 const KEPT = 1_000
 
-type Reporting = ReturnType<typeof reporting>
+type InvalidLines = ReturnType<typeof invalidLines>
 
-/**
- * Collects bad lines. With a file, all of them are written there with the names and addresses, readable by this user alone.
- *
- * @throws {OperatorError} when the file exists already or cannot be made.
- */
-function reporting(file: string | undefined) {
-  const descriptor = file === undefined ? undefined : created(file)
-  const write = (...fields: readonly string[]) => {
-    if (descriptor !== undefined) writeSync(descriptor, `${fields.map(csvField).join(',')}\r\n`)
-  }
-  write('line', 'reason', 'name', 'email')
-  let invalid = 0
-  const lines: BadLine[] = []
+function invalidLines() {
+  let count = 0
+  const first: BadLine[] = []
   return {
-    /** How many lines are bad. */
-    get invalid() {
-      return invalid
-    },
-    /** The first of them. */
-    lines: lines as readonly BadLine[],
-    note(bad: BadLine, { name, email }: Given): void {
-      invalid++
-      if (lines.length < KEPT) lines.push(bad)
-      write(String(bad.line), bad.reason, written(name), written(email))
-    },
-    close(): void {
-      if (descriptor !== undefined) closeSync(descriptor)
+    count: () => count,
+    first: first as readonly BadLine[],
+    note(bad: BadLine): void {
+      count++
+      if (first.length < KEPT) first.push(bad)
     },
   }
 }
-
-function created(file: string): number {
-  try {
-    return openSync(file, 'wx', 0o600)
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw new OperatorError(`${file} exists already. A report never overwrites a file.`)
-    throw new OperatorError(`${file} cannot be written: ${message}`)
-  }
-}
-
-/** Of what a file has in the place of a name. */
-const written = (value: unknown): string =>
-  typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value)

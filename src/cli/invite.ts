@@ -1,6 +1,7 @@
-import { invitationNewsOf } from '../app/adapters.ts'
-import { type Candidates, type Operator, operatorOf } from '../app/database.ts'
+import { invitationTargetsOf } from '../app/adapters.ts'
+import { type Operator, operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
+import type { ContactFilter } from '../store/contacts.ts'
 import { type Contact, sourceLabel } from '../waitlist/rules/contact.ts'
 import { isAddress } from './arguments.ts'
 import { confirmed, fail, mayProceed, misused, untilStopped } from './console.ts'
@@ -8,7 +9,7 @@ import { nameOf, textOf } from './import/records.ts'
 import { type Columns, counted, counter, MOST, moment, number, print, table } from './print.ts'
 
 /** Whom the command is about. */
-export interface Whom extends Pick<Candidates, 'search' | 'source' | 'domain' | 'since' | 'until'> {
+export interface Whom extends Pick<ContactFilter, 'search' | 'source' | 'since' | 'until'> {
   readonly next?: number
   readonly file?: string
 }
@@ -28,12 +29,11 @@ export async function invite(
   if (chosen === null) return
   if (!dryRun && !mayProceed('invite', yes === true)) return
   const { which, most } = chosen
-  const operator = await operatorOf(config)
+  const operator = operatorOf(config)
   const { total, first, last } = await operator.countInvitable(which, most)
   if (dryRun) return print(preview(operator, which, total))
-  const news = await invitationNewsOf(config)
-  // A chat tells the owner.
-  const isTold = news.destinations.some(name => !Object.hasOwn(config.channels, name))
+  const targets = await invitationTargetsOf(config)
+  const isTold = targets.destinations.length > 0
   if (total > 0 && !yes) {
     const when = `who signed up from ${moment(first!)} to ${moment(last!)}`
     const note = isTold ? '' : ` ${NOBODY_TELLS}`
@@ -41,9 +41,9 @@ export async function invite(
     if (!(await confirmed(question))) return fail('nobody was invited.')
   }
   const line = counter()
-  const progress = (count: number) => line.show('inviting', count)
+  const onProgress = (looked: number) => line.show('inviting', looked)
   await untilStopped(async signal => {
-    const decided = await operator.invite(which, most, news, { progress, signal }).finally(line.end)
+    const decided = await operator.invite(which, most, targets, { onProgress, signal }).finally(line.end)
     await tell(decided, isTold, signal.aborted)
   })
 }
@@ -71,7 +71,7 @@ async function tell(
 const NOBODY_TELLS = `No mail, webhook or automation is set that tells them: the codes are in waitlist export --state invited.`
 
 interface Chosen {
-  readonly which: Candidates
+  readonly which: ContactFilter
   /** The first so many of them; absent: all. */
   readonly most: number | undefined
 }
@@ -82,7 +82,7 @@ async function chosenBy(given: readonly string[], { next, file, ...filter }: Who
   const ways = [given.length > 0, file !== undefined, isFiltered].filter(Boolean).length
   if (ways !== 1) {
     misused(
-      `Say whom to invite: addresses, --file, or --next, --search, --source, --domain, --since and --until` +
+      `Say whom to invite: addresses, --file, or --next, --search, --source, --since and --until` +
         `${ways === 0 ? ` (waitlist list --state listed shows who came last).` : ', and only one of these.'}`,
     )
     return null
@@ -108,9 +108,9 @@ async function addressesIn(file: string): Promise<readonly string[] | null> {
 }
 
 /** Those who would be invited, `MOST` of them at most. */
-async function* preview(operator: Operator, which: Candidates, total: number): AsyncGenerator<string> {
+async function* preview(operator: Operator, which: ContactFilter, total: number): AsyncGenerator<string> {
   const shown: Contact[] = []
-  for await (const contact of await operator.contacts({ ...which, state: 'listed' })) {
+  for await (const contact of operator.contacts({ ...which, state: 'listed' })) {
     if (shown.length === Math.min(total, MOST)) break
     shown.push(contact)
   }

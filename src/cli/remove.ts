@@ -1,6 +1,7 @@
 import { removeAtProvider } from '../app/adapters.ts'
-import { operatorOf, type Traces } from '../app/database.ts'
+import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
+import type { Traces } from '../erase/store.ts'
 import { confirmed, fail, mayProceed, misused } from './console.ts'
 import { counted, moment, print } from './print.ts'
 
@@ -18,7 +19,7 @@ export async function removePerson(config: Config, address: string, options: Rem
   const title = config.provider?.vendor.title ?? null
   if (atProvider && title === null) return misused('--at-provider: no provider is set.')
   if (!mayProceed('erase', yes)) return
-  const operator = await operatorOf(config)
+  const operator = operatorOf(config)
   const traces = await operator.traces(address)
   if (traces === undefined && !atProvider) return fail(`${address} is not on the list.`)
   const question =
@@ -37,7 +38,7 @@ export async function removePerson(config: Config, address: string, options: Rem
   const problem = await atTheProvider(config, title, address)
   if (problem !== null) return fail(`${problem} Then run this again: ${again}`)
   const { name } = config.provider!
-  if (erased?.underWay.some(destination => destination === name || destination === `${name}-automation`)) {
+  if (erased?.inFlight.some(destination => destination === name || destination === `${name}-automation`)) {
     fail(`An attempt that was under way may add them at ${title} again. Run this again in a minute: ${again}`)
   }
 }
@@ -67,13 +68,16 @@ async function atTheProvider(config: Config, title: string, address: string): Pr
 const asking = (address: string, { state, createdAt, deliveries }: Traces): string =>
   `Erase ${address}: ${state}, signed up ${moment(createdAt)}, ${countOf(deliveries)}?`
 
-function* report(address: string, { state, createdAt, deliveries, told, tried, underWay }: Traces): Generator<string> {
+function* report(
+  address: string,
+  { state, createdAt, deliveries, delivered, tried, inFlight }: Traces,
+): Generator<string> {
   const states = Object.entries(deliveries).flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : []))
   const which = states.length === 0 ? '' : ` (${states.join(', ')})`
   yield `${address} was erased: ${state}, signed up ${moment(createdAt)}, ${countOf(deliveries)}${which}.\n`
-  if (told.length > 0) yield `Already told, and not asked to forget: ${told.join(', ')}.\n`
+  if (delivered.length > 0) yield `Already told, and not asked to forget: ${delivered.join(', ')}.\n`
   if (tried.length > 0) yield `Attempts were made, and may have left something there: ${tried.join(', ')}.\n`
-  if (underWay.length > 0) yield `An attempt is under way, and may still arrive: ${underWay.join(', ')}.\n`
+  if (inFlight.length > 0) yield `An attempt is in flight, and may still arrive: ${inFlight.join(', ')}.\n`
 }
 
 function countOf(deliveries: Traces['deliveries']): string {

@@ -10,8 +10,8 @@ import { openLog } from './log.ts'
 const LONGEST_STOP = 9_500
 
 /**
- * Runs the service until a signal or a failure ends it. The exit code is 0 after a signal, and 1 if it could not start,
- * could not stop in time, or could no longer be trusted. `file`: where settings were read from beside the environment.
+ * Runs the service until a signal or a failure ends it. The exit code is 0 after a signal, and 1 if it could not start. If it
+ * could not stop in time, or can no longer be trusted, it kills itself. `file`: where settings were read from beside the environment.
  *
  * @throws {OperatorError} when a part cannot be opened as configured.
  */
@@ -26,7 +26,7 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   const service = await start(config, log)
   service.failure.then(error => {
     log.fatal({ err: error }, 'the store failed: nothing more is acknowledged, the process ends')
-    process.exit(1)
+    endNow()
   })
   const stop = stopping(log, service.stop)
   listenTo(STOPPING, stop)
@@ -48,7 +48,7 @@ export async function serve(config: Config, warnings: readonly string[], file: s
 
 /** What waits for the operator rather than for time. */
 async function tellBacklog(config: Config, destinations: readonly string[], log: Logger): Promise<void> {
-  const { unconfirmed, pending, waiting, abandoned } = await (await operatorOf(config)).backlog()
+  const { unconfirmed, pending, waiting, abandoned } = await operatorOf(config).backlog()
   if (pending > 0 && config.provider === null) {
     log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
   }
@@ -107,33 +107,41 @@ function listenTo(signals: readonly NodeJS.Signals[], listener: (signal: NodeJS.
 const SAME_KEYSTROKE = 1_000
 
 /** The first signal stops the service and ends the process. A second one that was meant ends it at once. */
-function stopping(log: Logger, stop: () => Promise<void>): (signal: NodeJS.Signals) => Promise<void> {
+function stopping(log: Logger, stop: Service['stop']): (signal: NodeJS.Signals) => Promise<void> {
   let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
   return async signal => {
     if (first !== undefined) {
       // systemd can be told to send SIGHUP right after SIGTERM.
       if (signal === 'SIGHUP') return
       if (signal === first.signal && performance.now() - first.at < SAME_KEYSTROKE) return
-      log.warn({ signal }, 'stopped at once')
-      process.exit(1)
+      log.fatal({ signal }, 'stopped at once')
+      return endNow()
     }
     first = { signal, at: performance.now() }
     log.info({ signal }, 'stopping')
-    setTimeout(() => {
+    const late = () => {
       log.fatal('could not finish in time')
-      process.exit(1)
-    }, LONGEST_STOP).unref()
-    await stop()
+      endNow()
+    }
+    setTimeout(late, LONGEST_STOP).unref()
+    if (!(await stop())) return late()
     log.info('stopped')
     process.exit(0)
   }
+}
+
+/** A regular exit waits for a thread that a disk keeps. What is fatal was logged synchronously. */
+function endNow(): void {
+  process.kill(process.pid, 'SIGKILL')
+  // The first process of a container is not killed by itself.
+  process.abort()
 }
 
 /** After a bug the state of the process is unknown, so it ends. Acknowledged signups are stored. */
 function endOnBugs(log: Logger): void {
   const end = (error: unknown) => {
     log.fatal({ err: error }, 'a bug: the process ends')
-    process.exit(1)
+    endNow()
   }
   process.on('uncaughtException', end)
   process.on('unhandledRejection', end)

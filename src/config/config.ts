@@ -1,10 +1,9 @@
 import type { ChallengeChoice } from '../challenges/settings.ts'
 import { heloNameOf, type MailSettings } from '../destinations/mail-settings.ts'
 import type { HttpSettings } from '../http/settings.ts'
-import { nameOf } from '../limiters/redis-url.ts'
 import { isLoopback, isPrivate } from '../outbound/addresses.ts'
 import { type Choice, providerWarnings, readProvider } from '../providers/settings.ts'
-import { storeName } from '../stores/location.ts'
+import { storeName } from '../store/location.ts'
 import { eventKinds } from '../waitlist/rules/contact.ts'
 import type { HoldRules } from '../waitlist/rules/hold.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './kinds.ts'
@@ -122,8 +121,6 @@ const configOf = (values: Values, { secure, ...checked }: Checked) => ({
   description: values.SERVICE_DESCRIPTION,
   shutdownDelay: values.SHUTDOWN_DELAY,
   store: values.DATABASE_URL,
-  storeConnections: values.DATABASE_CONNECTIONS,
-  redis: values.REDIS_URL ?? null,
   providerTimeout: values.PROVIDER_TIMEOUT,
   blockedDomainsFile: values.BLOCKED_DOMAINS_FILE ?? null,
   providerExisting: values.PROVIDER_EXISTING,
@@ -176,7 +173,8 @@ const mailSettings = (server: MailSettings['server'], from: MailSettings['from']
   server,
   from,
   tells: eventKinds.filter(
-    kind => ({ joined: values.MAIL_WELCOME, invited: values.INVITE_MAIL, asked: values.CONFIRM === 'mail' })[kind],
+    kind =>
+      ({ joined: values.MAIL_WELCOME, invited: values.INVITE_MAIL, confirmation: values.CONFIRM === 'mail' })[kind],
   ),
   letters: {
     joined: {
@@ -189,7 +187,7 @@ const mailSettings = (server: MailSettings['server'], from: MailSettings['from']
       textFile: values.INVITE_TEXT_FILE ?? null,
       htmlFile: values.INVITE_HTML_FILE ?? null,
     },
-    asked: {
+    confirmation: {
       subject: values.CONFIRM_SUBJECT,
       textFile: values.CONFIRM_TEXT_FILE ?? null,
       htmlFile: values.CONFIRM_HTML_FILE ?? null,
@@ -257,8 +255,6 @@ function warningsFor(config: ReturnType<typeof configOf>): readonly string[] {
         '?sslmode=verify-full.',
     )
   }
-  if (store.kind === 'sqlite' && store.path === ':memory:')
-    warnings.push('DATABASE_URL is sqlite::memory: every signup is lost when the process ends.')
   return warnings
 }
 
@@ -277,11 +273,11 @@ function heldIn(holds: Config['holds']): Record<string, unknown> {
 
 /** The configuration in force, for the log line at the start. Contains no secrets. */
 export function inForce(config: Config): Record<string, unknown> {
-  const { redis, quota, challenge, blockedDomainsFile, webhook, mail } = config
+  const { quota, challenge, blockedDomainsFile, webhook, mail } = config
   return {
     store: storeName(config.store),
-    limiter: `${redis === null ? 'memory' : nameOf(redis)}, ${quota.limit} attempts in ${quota.window} s`,
-    clients: `IPv4 address or IPv6 /64, ${config.proxies.kind === 'none' ? 'of the socket' : 'told by trusted proxies'}`,
+    limiter: `${config.store.kind === 'sqlite' ? 'memory' : 'PostgreSQL'}, ${quota.limit} attempts in ${quota.window} s`,
+    clients: `IPv4 address or IPv6 /56, ${config.proxies.kind === 'none' ? 'of the socket' : 'told by trusted proxies'}`,
     tls: config.tls !== null,
     provider: config.provider?.name ?? 'none',
     ...(challenge !== null && { challenge: challenge.kind }),

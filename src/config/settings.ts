@@ -10,10 +10,9 @@ import {
 } from '../destinations/mail-settings.ts'
 import { isSecret } from '../destinations/secret.ts'
 import type { TrustedProxies } from '../http/routes/client-address.ts'
-import { readRedisUrl, redisUrlAllowed } from '../limiters/redis-url.ts'
 import { httpUrl, isPrivate } from '../outbound/addresses.ts'
 import { vendorNames } from '../providers/list.ts'
-import { readStoreLocation } from '../stores/location.ts'
+import { readStoreLocation } from '../store/location.ts'
 import {
   address,
   assignments,
@@ -90,18 +89,6 @@ export const settings = {
       'must be sqlite:<path>, or postgres://<user>:<password>@<host>:<port>/<database>, with sslmode and the like if ' +
       'need be (docs/instances.md), and %-encoded where a part has special characters',
     read: readStoreLocation,
-  },
-  DATABASE_CONNECTIONS: {
-    meaning: 'Connections of one instance to PostgreSQL at most.',
-    default: '10',
-    ...whole(2, 1_000),
-  },
-  REDIS_URL: {
-    meaning:
-      'Redis or Valkey where several instances count attempts, and calls to the provider, together; ' +
-      'without it each counts by itself.',
-    allowed: redisUrlAllowed,
-    read: readRedisUrl,
   },
   RATE_LIMIT: {
     meaning: 'Signup attempts that one client may make at once.',
@@ -287,7 +274,7 @@ export const settings = {
   CONFIRM_SUBJECT: {
     meaning: 'The subject of that mail, in which {name}, {email} and {service} are filled in.',
     default: '{service}: please confirm your address',
-    ...subjectOf('asked'),
+    ...subjectOf('confirmation'),
   },
   CONFIRM_TEXT_FILE: {
     meaning: 'File with its text (UTF-8), in which {link} and {unsubscribe} are filled in, too.',

@@ -13,7 +13,7 @@ export interface ChatSettings {
   /** What a message begins with; null: nothing. */
   readonly service: string | null
   /** As for `Channel`. */
-  readonly distance: number
+  readonly minInterval: number
   readonly withNames: boolean
 }
 
@@ -86,7 +86,7 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
   return {
     name,
     title,
-    distance: settings.distance,
+    minInterval: settings.minInterval,
     withNames: settings.withNames,
     async tell(alert, signal): Promise<DeliveryResult> {
       return (await send(sentenceOf(alert, quote), signal)) ?? { is: 'delivered' }

@@ -35,15 +35,20 @@ export function mailWriter(
   { from, letters, inviteLink, service }: Pick<MailSettings, 'from' | 'letters' | 'inviteLink' | 'service'>,
   links: (() => Links) | null,
 ) {
-  const templates = { joined: readLetter('joined'), invited: readLetter('invited'), asked: readLetter('asked') }
+  const templates = {
+    joined: readLetter('joined'),
+    invited: readLetter('invited'),
+    confirmation: readLetter('confirmation'),
+  }
 
   function readLetter(kind: EventKind) {
     const { subject, ...files }: Letter = letters[kind]
     // Nobody is asked without links, so what was written for them may stay where it is.
-    const { textFile, htmlFile } = kind === 'asked' && links === null ? { textFile: null, htmlFile: null } : files
+    const { textFile, htmlFile } =
+      kind === 'confirmation' && links === null ? { textFile: null, htmlFile: null } : files
     const lacking = { link: kind === 'invited' && inviteLink === null, unsubscribe: links === null }
     const known = placeholders[kind].filter(name => !(isLink(name) && lacking[name]))
-    const needed = known.filter(name => name === 'unsubscribe' || (kind === 'asked' && name === 'link'))
+    const needed = known.filter(name => name === 'unsubscribe' || (kind === 'confirmation' && name === 'link'))
     const ours = ownLetter(kind, inviteLink !== null, links !== null)
     const read = (format: 'TEXT' | 'HTML', file: string) =>
       readTemplate(`${SETTINGS[kind]}_${format}_FILE`, file, kind, known, needed)
@@ -59,7 +64,7 @@ export function mailWriter(
     const contact = { id: contactId, email }
     const values = {
       ...{ name, email, service, code },
-      link: kind === 'asked' ? confirm?.(contact) : code && inviteLink?.replace('{code}', code),
+      link: kind === 'confirmation' ? confirm?.(contact) : code && inviteLink?.replace('{code}', code),
       unsubscribe: unsubscribe?.(contact),
     }
     const asItIs = (value: string): string => value
@@ -75,7 +80,7 @@ export function mailWriter(
 }
 
 /** What the names of its files begin with. */
-const SETTINGS: Readonly<Record<EventKind, string>> = { joined: 'MAIL', invited: 'INVITE', asked: 'CONFIRM' }
+const SETTINGS: Readonly<Record<EventKind, string>> = { joined: 'MAIL', invited: 'INVITE', confirmation: 'CONFIRM' }
 
 /** What a mail says, whatever its texts are. */
 interface Content {
@@ -179,7 +184,7 @@ const INVITATION_WITHOUT_LINK: OwnLetter = {
   note: ONLY_YOURS,
 }
 
-const ASKED: OwnLetter = {
+const CONFIRMATION: OwnLetter = {
   words: ['Hello {name},', 'somebody signed up at {service} with this address. If it was you, please confirm it:'],
   link: '{link}',
   button: 'Confirm this address',
@@ -194,7 +199,7 @@ function ownLetter(
   isListMail: boolean,
 ): { readonly text: string; readonly html: string } {
   const invitation = hasLink ? INVITATION : INVITATION_WITHOUT_LINK
-  const letter = { joined: WELCOME, invited: invitation, asked: ASKED }[kind]
+  const letter = { joined: WELCOME, invited: invitation, confirmation: CONFIRMATION }[kind]
   const { words, link, note } = letter
   const parts = [
     ...words,

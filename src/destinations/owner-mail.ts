@@ -11,7 +11,7 @@ export interface OwnerMailSettings {
   /** What a mail begins with; null: nothing. */
   readonly service: string | null
   /** As for `Channel`. */
-  readonly distance: number
+  readonly minInterval: number
 }
 
 /** Ahead of welcome mails: there are few, and an alert is tried only once. With a whole attempt it is within a lease. */
@@ -24,7 +24,7 @@ const TURN: Turn = { rank: 'visitor', longest: 15_000 }
  * A repeated digest also tells of those who joined since. So each mail has an id of its own: many mailboxes hide what has
  * the id of an earlier one.
  */
-export function ownerMail(server: MailServer, { from, to, service, distance }: OwnerMailSettings): Channel {
+export function ownerMail(server: MailServer, { from, to, service, minInterval }: OwnerMailSettings): Channel {
   const prefix = service === null ? '' : `${service}: `
 
   /** Null: the server has it. Nothing is refused for good, nor one mail alone: the address is at fault, or the server. */
@@ -50,7 +50,7 @@ export function ownerMail(server: MailServer, { from, to, service, distance }: O
   return {
     name: 'owner-mail',
     title: "the owner's mailbox",
-    distance,
+    minInterval,
     withNames: false,
     async tell(alert, signal) {
       return (await send(sentenceOf(alert, asItIs), signal)) ?? { is: 'delivered' }

@@ -4,7 +4,7 @@ import type { EventKind } from '../waitlist/rules/contact.ts'
 export const placeholders = {
   joined: ['name', 'email', 'service', 'unsubscribe'],
   invited: ['name', 'email', 'service', 'code', 'link', 'unsubscribe'],
-  asked: ['name', 'email', 'service', 'link', 'unsubscribe'],
+  confirmation: ['name', 'email', 'service', 'link', 'unsubscribe'],
 } as const satisfies Readonly<Record<EventKind, readonly string[]>>
 
 type Placeholder = (typeof placeholders)[EventKind][number]

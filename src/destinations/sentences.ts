@@ -68,11 +68,7 @@ function joinedIn({ joined, names }: Digest, quote: (text: string) => string): s
 const inAll = ({ total }: Digest): string => (total === null ? '' : `, ${grouped.format(total)} in all`)
 
 /** A chat cannot drop a repetition, so readers are told that there may be one. */
-function inDoubt({ joined, invited, doubtful }: Digest): string {
-  if (doubtful === 0) return ''
-  const which = doubtful === joined + invited ? '' : `${grouped.format(doubtful)} of them `
-  return ` (${which}may have been announced before)`
-}
+const inDoubt = ({ doubt }: Digest): string => (doubt ? ' (some of them may have been announced before)' : '')
 
 /** Code points of a name: ten of them fit into a message, however they are escaped. */
 const LONGEST_NAME = 40

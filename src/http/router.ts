@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
-import { StoreUnavailable } from '../waitlist/ports/signups.ts'
+import { StoreUnavailable } from '../store/database.ts'
 import { summary } from '../waitlist/quiet-log.ts'
 import { type Site, serve } from './discovery/site.ts'
 import type { Languages } from './messages/languages.ts'

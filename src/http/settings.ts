@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
+import type { Addressee } from '../confirm/store.ts'
+import type { Store } from '../store/store.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Joined } from '../waitlist/join.ts'
 import type { Challenge } from '../waitlist/ports/challenge.ts'
-import type { Confirmations } from '../waitlist/ports/confirmations.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
-import type { Store } from '../waitlist/ports/signups.ts'
 import type { HoldRules } from '../waitlist/rules/hold.ts'
 import type { Signup } from '../waitlist/rules/signup.ts'
 import type { TrustedProxies } from './routes/client-address.ts'
@@ -51,8 +51,12 @@ export interface RouteParts {
 }
 
 /** What the links in mails are read with, and what they ask for. */
-export interface LinkParts extends Pick<Confirmations, 'confirm' | 'leave'> {
+export interface LinkParts {
   readonly secret: string
+  /** `before`: it had gone on already. Null: there is no such contact. */
+  confirm(contact: Addressee): Promise<'now' | 'before' | null>
+  /** Erases the contact with this address, if there is one. */
+  leave(email: string): Promise<void>
 }
 
 /** What the public server is connected to. */

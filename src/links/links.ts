@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
-import type { Addressee } from '../waitlist/ports/confirmations.ts'
+import type { Addressee } from '../confirm/store.ts'
 import { EMAIL_MAX } from '../waitlist/rules/signup.ts'
 
 /** What a link in a mail is good for, and the path that it has. */

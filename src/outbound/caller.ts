@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto'
-import { setTimeout as passes } from 'node:timers/promises'
 import { Agent } from 'undici'
 import type { Failure } from '../waitlist/ports/destination.ts'
-import type { SharedPace } from '../waitlist/ports/limiter.ts'
 import type { Attempt } from './attempt.ts'
 import { excerpt } from './excerpt.ts'
 import { lookup } from './lookup.ts'
-import { MARGIN, pace, type Rate } from './pace.ts'
+import { pace, type Rate } from './pace.ts'
 import { jsonIn, memberAt, type Reply, retryAfter } from './reply.ts'
 
 export interface Call {
@@ -52,8 +49,6 @@ export interface CallerSettings {
   readonly largest?: number
   /** What must not be in the log, beside what looks like a key in the headers. */
   readonly secrets?: readonly string[]
-  /** Set if other instances call the same address: the rate then applies to all of them together. */
-  readonly shared?: SharedPace | undefined
 }
 
 const CONNECT_TIMEOUT = 2_000
@@ -68,7 +63,7 @@ const DEFAULT_WAIT = 5_000
  * not followed: a key or a signature is for the configured address alone.
  */
 export function caller(settings: CallerSettings): Caller {
-  const { base, headers, rate, waitFields = ['retry-after'], waitMember, wait = DEFAULT_WAIT, shared } = settings
+  const { base, headers, rate, waitFields = ['retry-after'], waitMember, wait = DEFAULT_WAIT } = settings
   const { origin, pathname } = new URL(base)
   const prefix = pathname === '/' ? '' : pathname
   // The timeout of an attempt covers all of it, so those of its parts are off.
@@ -82,28 +77,14 @@ export function caller(settings: CallerSettings): Caller {
     allowH2: false,
   })
   const { enter } = pace(rate)
-  /** The same for all instances that call the same account at the same rate. A hash, so that it reveals no API key. */
-  const key = createHash('sha256')
-    .update(JSON.stringify([base, headers, rate]))
-    .digest('base64url')
-    .slice(0, 22)
-
-  /** Waits for a turn among all instances. False: it would not come within `longest` milliseconds, or the attempt ended. */
-  async function turn(longest: number, over: AbortSignal): Promise<boolean> {
-    if (shared === undefined) return true
-    const wait = await shared.take(key, rate.calls, rate.per * MARGIN, longest)
-    if (wait === null || over.aborted) return false
-    return wait === 0 || passes(wait, true, { signal: over }).catch(() => false)
-  }
 
   async function call(call: Call, attempt: Attempt): Promise<Reply | Failure> {
     const continues = attempt.hasBegun()
     const longest = continues ? attempt.left() : LONGEST_QUEUE
-    const until = performance.now() + longest
     const release = await enter({ longest, rank: continues ? 'continues' : attempt.rank, over: attempt.over })
     if (release === null) return notSent(call)
     try {
-      if (!(await turn(until - performance.now(), attempt.over)) || attempt.over.aborted) return notSent(call)
+      if (attempt.over.aborted) return notSent(call)
       if (!continues && !attempt.mayBegin()) return notSent(call)
       attempt.begin()
       return await send(call, attempt)

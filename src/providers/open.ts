@@ -1,7 +1,6 @@
 import { type Attempt, attempting } from '../outbound/attempt.ts'
 import { type Caller, caller } from '../outbound/caller.ts'
 import { inDoubt } from '../outbound/reply.ts'
-import type { SharedPace } from '../waitlist/ports/limiter.ts'
 import type { Creation, Provider } from '../waitlist/ports/provider.ts'
 import { type Contact, newsKinds } from '../waitlist/rules/contact.ts'
 import { EMAIL_PATTERN, emailKey } from '../waitlist/rules/signup.ts'
@@ -21,19 +20,17 @@ export interface ProviderOptions {
   readonly automationTimeout?: number | undefined
   /** Whether contacts that the vendor knew before join the lists and tags that the settings name. */
   readonly existing?: 'leave' | 'join'
-  /** Lets several instances keep the vendor's rate together; closed with the provider. */
-  readonly shared?: SharedPace | null
 }
 
 /** Opens no connection yet. */
 export function openProvider(
   { name, vendor, settings, fields }: Choice,
-  { timeout, automationTimeout = AUTOMATION_TIMEOUT, existing = 'leave', shared }: ProviderOptions,
+  { timeout, automationTimeout = AUTOMATION_TIMEOUT, existing = 'leave' }: ProviderOptions,
 ): Provider {
   const { rate, promises } = vendor
   const callers: Caller[] = []
   const connect: Connect = ({ means, ...callerSettings }) => {
-    const made = caller({ rate, shared: shared ?? undefined, ...callerSettings })
+    const made = caller({ rate, ...callerSettings })
     callers.push(made)
     const call: VendorCaller['call'] = async (call, attempt) => new Answer(await made.call(call, attempt), means)
     return {
@@ -86,7 +83,7 @@ export function openProvider(
     },
     check: signal => attempting(LONGEST_CHECK, signal, check, undefined, 'visitor'),
     async close() {
-      await Promise.all([...callers, shared].map(each => each?.close()))
+      await Promise.all(callers.map(each => each.close()))
     },
   }
 }

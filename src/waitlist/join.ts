@@ -1,6 +1,5 @@
+import type { Store } from '../store/store.ts'
 import type { HandedOver, HandOver } from './delivery/handover.ts'
-import type { Confirmations } from './ports/confirmations.ts'
-import type { Signups } from './ports/signups.ts'
 import type { HoldReason } from './rules/contact.ts'
 import type { Signup } from './rules/signup.ts'
 
@@ -18,9 +17,7 @@ export type Joined =
   | { readonly is: 'spent' }
 
 export interface JoinParts {
-  readonly store: Pick<Signups, 'admit'> & Pick<Confirmations, 'confirm'>
-  /** Whether new contacts must confirm their address first; absent: no. */
-  readonly confirms?: boolean | undefined
+  readonly store: Pick<Store, 'admit'>
   /** Null without a provider: then the store is the list. */
   readonly handOver: HandOver | null
   /** Null: visitors wait for the provider. Otherwise this takes over what they would wait for. */
@@ -46,7 +43,7 @@ const LONGEST_POLL = 1_000
  * an identifier nor, since a UUIDv7 contains it, when that person joined.
  */
 export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
-  const { store, confirms, handOver, timeout, inBackground, signal, announce, held } = parts
+  const { store, handOver, timeout, inBackground, signal, announce, held } = parts
   const until = performance.now() + timeout
   for (let wait = POLL; ; wait = Math.min(2 * wait, LONGEST_POLL)) {
     const admission = await store.admit(signup)
@@ -62,15 +59,8 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
     if (admission.is === 'still held') return { is: 'still held' }
     if (admission.is === 'spent') return { is: 'spent' }
     if (admission.is === 'unconfirmed') {
-      if (admission.asked) announce()
-      if (confirms) return { is: 'unconfirmed' }
-      // It was asked for a confirmation before that was turned off.
-      const { contactId } = admission
-      if ((await store.confirm({ id: contactId, email: signup.email })) === 'now' && handOver === null) {
-        announce()
-        return { is: 'new', contactId }
-      }
-      continue
+      if (admission.sends) announce()
+      return { is: 'unconfirmed' }
     }
 
     if (handOver === null) throw new Error('without a provider nothing is pending')
@@ -82,7 +72,7 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
     const because = handOver.breaker.refusal()
     if (because !== null) return { is: 'kept', because }
     if (signal.aborted) return { is: 'kept', because: 'unreachable' }
-    const delivery = await handOver.claim(admission.contact)
+    const delivery = await handOver.claim(signup.email)
     if (delivery !== undefined) return handOver.attempt(delivery, signal)
     // It is leased already, or has just ended: the next admission shows which.
     if (performance.now() + wait > until) return { is: 'kept', because: 'unreachable' }

@@ -6,8 +6,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { type TtlCacheOptions, ttlCache } from '../../src/admin/ttl-cache.ts'
+import { StoreUnavailable } from '../../src/store/database.ts'
 import { type Outcome, outcomes, telemetry } from '../../src/telemetry/telemetry.ts'
-import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import { SECRET as CHALLENGE_SECRET, HOST, members, startVerifier } from '../challenges/siteverify.fake.ts'
 import { clientOf } from '../harness/client.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -122,7 +122,6 @@ describe('the metrics of a service', { concurrency: 8 }, () => {
     const state = { behind: false, failing: false }
     const server = await openTestServer(
       t,
-      {},
       {},
       store => ({
         ...store,

@@ -5,15 +5,15 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
-import { pendingNow } from '../contracts/store.place.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { listening } from '../harness/listening.ts'
 import { complaintsIn, logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { say, startReceiver } from '../harness/receiver.ts'
+import { storeAt } from '../harness/store.ts'
+import { pendingNow } from '../store/place.ts'
 
 const HOUR = 3_600_000
 /** Bytes. */
@@ -23,8 +23,7 @@ const PAGE = 4_096
 async function listed(t: TestContext) {
   const cwd = temporaryFolder(t)
   const path = join(cwd, 'waitlist.db')
-  const parts = { path, eventName: 'waitlist.joined', provider: 'loops', destinations: ['webhook'] }
-  const store = await sqliteStore(parts)
+  const store = await storeAt(path, { provider: 'loops', destinations: ['webhook'] })
   await store.settle(await pendingNow(store, 'ada@example.com'), { is: 'listed', joined: true })
   await store.close()
   const env = { DATABASE_URL: `sqlite:${path}` }
@@ -160,7 +159,7 @@ test('what waits for the operator is told at the start', async t => {
   const folder = temporaryFolder(t)
   const path = join(folder, 'waitlist.db')
   const destinations = ['webhook', 'chat']
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', provider: 'loops', destinations })
+  const store = await storeAt(path, { provider: 'loops', destinations })
   await store.settle(await pendingNow(store, 'ada@example.com'), { is: 'listed', joined: true })
   await pendingNow(store, 'eve@example.com')
   const [delivery] = await store.claim('chat', 1)

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { ERASURE, erasureHash } from '../../src/stores/operator/erasure.ts'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import type { Store } from '../../src/waitlist/ports/signups.ts'
-import { opened, pendingNow } from '../contracts/store.place.ts'
+import { rememberErasure } from '../../src/store/erasures.ts'
+import type { Store } from '../../src/store/store.ts'
 import { sqlOn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { storeAt } from '../harness/store.ts'
+import { pendingNow } from '../store/place.ts'
 
 export const id = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}'
 
@@ -17,23 +17,25 @@ export const id = '[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-
 export async function scene(t: TestContext): Promise<{ readonly cwd: string; readonly store: Store }> {
   const cwd = temporaryFolder(t)
   const path = join(cwd, 'data', 'waitlist.db')
-  const options = { path, eventName: 'waitlist.joined', destinations: ['webhook', 'mail'], minimumFree: 0 }
-  const open = () => sqliteStore({ ...options, provider: 'loops' })
-  const store = await opened({ open, probe: { impossible: 'not needed' } }, t)
+  const store = await storeAt(path, { provider: 'loops', destinations: ['webhook', 'mail'] })
+  t.after(store.close)
   const enlist = async (name: string, email: string, joined: boolean) =>
     store.settle(await pendingNow(store, email, name), { is: 'listed', joined, providerId: `at-${name[0]}` })
   await enlist('Ada Lovelace', 'Ada@Example.com', true)
   await store.settle((await store.claim('webhook', 1))[0]!, { is: 'delivered' })
-  await store.settle((await store.claim('mail', 1))[0]!, { is: 'abandoned', why: 'HTTP 404:\u001b[31m not\n found' })
+  await store.settle((await store.claim('mail', 1))[0]!, {
+    is: 'abandoned',
+    why: 'HTTP 404:\u001b[31m not\n\u2028found',
+  })
   await pendingNow(store, 'bob@example.com', 'Bob 李')
   await enlist('Cyd \u202Eevil', 'cyd@example.com', false)
   const sql = sqlOn(path)
   const source = JSON.stringify({ utm_source: 'news', utm_medium: '=1+1', ref: 'x, "y"' })
-  await sql(`update contact set created_at = 0, source = '${source}' where email = 'cyd@example.com'`)
-  await sql(`insert into secret (name, value) values ('${ERASURE}', 'ab')`)
-  for (const who of ['gone@example.com', 'bob@example.com']) {
-    await sql(`insert into erased (hash, erased_at) values ('${erasureHash('ab', who)}', 0)`)
-  }
+  await sql(
+    `update contact set created_at = 0, source = '${source}', source_label = 'news' where email = 'cyd@example.com'`,
+  )
+  for (const who of ['gone@example.com', 'bob@example.com']) await store.transaction(tx => rememberErasure(tx, who, 0))
+  await sql('update erased set erased_at = 0')
   return { cwd, store }
 }
 

@@ -8,12 +8,12 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { counter } from '../../src/cli/print.ts'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import { signup } from '../contracts/store.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runCommand as run, spawnProgram } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
+import { storeAt } from '../harness/store.ts'
+import { signup } from '../store/place.ts'
 import { addMany, id, scene } from './contacts.scene.ts'
 
 const people: readonly (readonly [name: string, email: string])[] = [
@@ -31,10 +31,8 @@ const people: readonly (readonly [name: string, email: string])[] = [
 async function listed(t: TestContext, contacts: readonly (readonly [string, string])[] = people): Promise<string> {
   const cwd = temporaryFolder(t)
   const path = join(cwd, 'data', 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
-  for (let i = 0; i < contacts.length; i += 2_000) {
-    await Promise.all(contacts.slice(i, i + 2_000).map(([name, email]) => store.admit(signup(name, email))))
-  }
+  const store = await storeAt(path)
+  for (const [name, email] of contacts) await store.admit(signup(name, email))
   await store.close()
   return cwd
 }
@@ -138,7 +136,7 @@ describe('waitlist export', { concurrency: true }, () => {
 
     const again = await run(t, cwd, ['export', '-o', 'list.csv', '--format', 'json'])
     assert.deepEqual([again.code, again.stdout], [1, ''])
-    assert.equal(again.stderr, 'waitlist: list.csv exists already. An export never overwrites a file.\n')
+    assert.equal(again.stderr, 'waitlist: list.csv exists already, and is never overwritten.\n')
     assert.equal(readFileSync(join(cwd, 'list.csv'), 'utf8'), stdout)
     const nowhere = await run(t, cwd, ['export', '-o', 'no/such/folder/list.csv'])
     assert.equal(nowhere.code, 1)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
@@ -17,8 +17,6 @@ import {
 } from '../../src/cli/import/contacts.ts'
 import { LONGEST, recordsOf, textOf } from '../../src/cli/import/records.ts'
 import { readConfig } from '../../src/config/config.ts'
-import { postgresStore } from '../../src/stores/postgres/store.ts'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -26,16 +24,14 @@ import { webhookSecret } from '../harness/instances.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
 import { runCommand, runProgram } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { recordingLog } from '../harness/service.ts'
+import { storeAt } from '../harness/store.ts'
 
 const server = await sharedPostgres()
-
-const eventName = 'waitlist.joined'
 
 /** A folder with an empty list, at `data/waitlist.db`, where the program looks by default. */
 async function empty(t: TestContext): Promise<string> {
   const cwd = temporaryFolder(t)
-  await (await sqliteStore({ path: join(cwd, 'data', 'waitlist.db'), eventName, minimumFree: 0 })).close()
+  await (await storeAt(join(cwd, 'data', 'waitlist.db'))).close()
   return cwd
 }
 
@@ -46,7 +42,7 @@ const run = (t: TestContext, cwd: string, args: string[], { env = {}, input = ''
 async function contactsIn(url: string) {
   const settings = await readConfig({ DATABASE_URL: url })
   assert.ok('config' in settings)
-  return Array.fromAsync(await (await operatorOf(settings.config)).contacts())
+  return Array.fromAsync(operatorOf(settings.config).contacts({}))
 }
 
 const people = [
@@ -90,7 +86,6 @@ describe('waitlist import', { concurrency: true }, () => {
       assert.equal(original.length, people.length)
       const { stdout: exported } = await run(t, from, ['export', '--format', format])
       const url = await server.database()
-      await (await postgresStore({ url, eventName, log: recordingLog().log })).close()
       const cwd = await empty(t)
       for (const [database, env] of [
         [`sqlite:${join(cwd, 'data', 'waitlist.db')}`, {}],
@@ -104,7 +99,7 @@ describe('waitlist import', { concurrency: true }, () => {
     })
   }
 
-  test("another tool's file: the guess is shown first, bad lines by number, people only in the report", async t => {
+  test("another tool's file: the guess is shown first, bad lines by number, without a word of the people", async t => {
     const cwd = await empty(t)
     const file =
       'Email Address;First Name;Last Name;CONFIRM_TIME\r\nada@example.com;Ada;Lovelace;2025-01-02 03:04:05\r\n' +
@@ -114,7 +109,7 @@ describe('waitlist import', { concurrency: true }, () => {
     assert.equal(dry.code, 1)
     assert.equal(dry.stdout, '1 would be added, 1 on the list before, 0 erased before, 2 not valid.\n')
     assert.equal((await run(t, cwd, ['export'])).stdout.split('\r\n').length, 2, 'a dry run writes nothing')
-    const { code, stdout, stderr } = await run(t, cwd, ['import', 'list.txt', '--json', '--report', 'report.csv'])
+    const { code, stdout, stderr } = await run(t, cwd, ['import', 'list.txt', '--json'])
     assert.equal(code, 1)
     assert.deepEqual(JSON.parse(stdout), {
       added: 1,
@@ -133,16 +128,6 @@ describe('waitlist import', { concurrency: true }, () => {
     )
     assert.match(dry.stderr, / {2}- line 3: email must be a valid email address\n/)
     assert.doesNotMatch(dry.stderr + stderr + stdout, /zebulon|quixote|\x1b/i)
-    const report = join(cwd, 'report.csv')
-    assert.equal(
-      readFileSync(report, 'utf8'),
-      'line,reason,name,email\r\n3,email must be a valid email address,Zebulon Quixote,zebulon\r\n' +
-        "5,name must not contain control characters,\x1b[2J,'=quixote@example.com\r\n",
-    )
-    assert.equal(statSync(report).mode & 0o777, 0o600)
-    const again = await run(t, cwd, ['import', 'list.txt', '--report', 'report.csv'])
-    assert.equal(again.code, 1)
-    assert.match(again.stderr, /report\.csv exists already/)
   })
 
   test('a column that is not there is misuse; a file that breaks off fails, after what comes before', async t => {
@@ -157,24 +142,20 @@ describe('waitlist import', { concurrency: true }, () => {
     assert.match(broken.stderr, /never closed\. Nothing after that was read\./)
   })
 
-  test('without a database it makes one and says so, also from an empty file; a dry run does not', async t => {
-    for (const was of [null, '']) {
-      const cwd = temporaryFolder(t)
-      const path = join(cwd, 'waitlist.db')
-      if (was !== null) writeFileSync(path, was)
-      const before = readdirSync(cwd)
-      const env = { DATABASE_URL: 'sqlite:waitlist.db' }
-      const input = 'name,email\nAda,ada@example.com\n'
-      const dry = await run(t, cwd, ['import', '--dry-run', '-'], { env, input })
-      assert.deepEqual([dry.code, dry.stdout.slice(0, 14)], [0, '1 would be add'])
-      assert.match(dry.stderr, /^There is no database at waitlist\.db yet: it would be made\.$/m)
-      assert.deepEqual(readdirSync(cwd), before)
-      const { code, stdout, stderr } = await run(t, cwd, ['import', '-'], { env, input })
-      assert.deepEqual([code, stdout.slice(0, 8)], [0, '1 added,'])
-      assert.match(stderr, /^There was no database at waitlist\.db: it is made\.$/m)
-      assert.equal(statSync(path).mode & 0o777, 0o600)
-      assert.match((await run(t, cwd, ['list'], { env })).stdout, /ada@example\.com/)
-    }
+  test('without a database it makes one and says so; a dry run does not', async t => {
+    const cwd = temporaryFolder(t)
+    const path = join(cwd, 'waitlist.db')
+    const env = { DATABASE_URL: 'sqlite:waitlist.db' }
+    const input = 'name,email\nAda,ada@example.com\n'
+    const dry = await run(t, cwd, ['import', '--dry-run', '-'], { env, input })
+    assert.deepEqual([dry.code, dry.stdout.slice(0, 14)], [0, '1 would be add'])
+    assert.match(dry.stderr, /^There is no database yet: it would be made\.$/m)
+    assert.deepEqual(readdirSync(cwd), [])
+    const { code, stdout, stderr } = await run(t, cwd, ['import', '-'], { env, input })
+    assert.deepEqual([code, stdout.slice(0, 8)], [0, '1 added,'])
+    assert.match(stderr, /^There is no database yet: it is made\.$/m)
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.match((await run(t, cwd, ['list'], { env })).stdout, /ada@example\.com/)
   })
 
   test('--announce beside a running service: the webhook hears of them', async t => {

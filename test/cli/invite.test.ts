@@ -2,20 +2,20 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import { signup } from '../contracts/store.place.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { runCommand as run, runProgram, until } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { isSlow } from '../harness/slow.ts'
+import { storeAt } from '../harness/store.ts'
+import { signup } from '../store/place.ts'
 
 /** A folder with `data/waitlist.db`, where the program looks by default: four are listed, and one is held. */
 async function scene(t: TestContext) {
   const cwd = temporaryFolder(t)
   const path = join(cwd, 'data', 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+  const store = await storeAt(path)
   for (const who of ['ada', 'bob', 'cyd', 'dot', 'eve']) {
     await store.admit(signup(`\u202E${who}`, `${who}@${who < 'c' ? 'one' : 'two'}.example`))
   }
@@ -46,7 +46,7 @@ describe('waitlist invite', { concurrency: true }, () => {
     )
     assert.doesNotMatch(stdout, /\u202E/)
     assert.match(
-      (await run('invite', '--domain', 'two.example', '--dry-run')).stdout,
+      (await run('invite', '--search', 'two.example', '--dry-run')).stdout,
       /\n2 people would be invited\.\n$/,
     )
     assert.deepEqual(states(), untouched)
@@ -104,7 +104,7 @@ describe('waitlist invite', { concurrency: true }, () => {
     for (const args of [
       [],
       ['ada@one.example', '--next', '1'],
-      ['--file', 'x', '--domain', 'one.example'],
+      ['--file', 'x', '--search', 'one.example'],
       ['--next', '0'],
     ]) {
       const { code, stderr } = await run('invite', '--yes', ...args)
@@ -132,7 +132,7 @@ describe('waitlist invite', { concurrency: true }, () => {
       told.toSorted((a, b) => (a.email < b.email ? -1 : 1)),
       rows.map(({ id, email, code }) => ({ type: 'come.in', id: `inv_${id}`, code, email })),
     )
-    const states = "select 1 from delivery where event = 'invited' and state = 'delivered'"
+    const states = "select 1 from delivery where kind = 'invited' and state = 'delivered'"
     await until(async () => (await sql(states)).length === 2)
     assert.equal(await service.end('SIGTERM'), 0)
     const log = service.stdout() + service.stderr()

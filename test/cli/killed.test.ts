@@ -7,22 +7,19 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { operatorOf } from '../../src/app/database.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { LINKS_SECRET, linksOf } from '../../src/links/links.ts'
-import { postgresStore } from '../../src/stores/postgres/store.ts'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import { type RunSql, signup } from '../contracts/store.place.ts'
-import { sqlOn as sqliteSql } from '../harness/database.ts'
+import { type RunSql, sqlOn as sqliteSql } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { signUp } from '../harness/load.ts'
 import { freePort } from '../harness/port.ts'
 import { startPostgres, unsynced } from '../harness/postgres.ts'
-import { endedAt, sqlOn as postgresSql } from '../harness/postgres-database.ts'
+import { endedAt, sqlOn as postgresSql, session } from '../harness/postgres-database.ts'
 import { logOf, runCommand as run, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { say, startReceiver } from '../harness/receiver.ts'
 import { seeded, seedOf } from '../harness/seed.ts'
-import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { session } from '../stores/postgres.stage.ts'
+import { storeAt } from '../harness/store.ts'
+import { signup } from '../store/place.ts'
 
 /** So many that a change of them takes many steps. */
 const HELD = 5_000
@@ -36,9 +33,9 @@ type Env = Readonly<Record<string, string>>
 const told = {
   WEBHOOK_URL: 'http://127.0.0.1:1/hook',
   WEBHOOK_SECRET: webhookSecret,
-  SLACK_WEBHOOK_URL: 'https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX',
+  ...{ SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'hello@example.com' },
 }
-const destinations = ['webhook', 'slack']
+const destinations = ['webhook', 'mail']
 
 interface Place {
   readonly env: Env
@@ -53,7 +50,7 @@ interface Place {
 const places: Readonly<Record<string, (t: TestContext) => Promise<Place>>> = {
   async SQLite(t) {
     const path = join(temporaryFolder(t), 'waitlist.db')
-    const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations, minimumFree: 0 })
+    const store = await storeAt(path, { destinations })
     await store.admit(signup('Ada', 'ada@example.com'))
     await store.close()
     const sql = sqliteSql(path)
@@ -66,14 +63,13 @@ const places: Readonly<Record<string, (t: TestContext) => Promise<Place>>> = {
   },
   async PostgreSQL(t) {
     const url = await server!.database()
-    const { log } = recordingLog()
-    const store = await postgresStore({ url, eventName: 'waitlist.joined', destinations, log })
+    const store = await storeAt({ kind: 'postgres', url }, { destinations })
     await store.admit(signup('Ada', 'ada@example.com'))
     await store.close()
     const sql = postgresSql(url)
     await sql(
       'insert into contact (id, name, email, email_key, state, reason, created_at)' +
-        " select gen_random_uuid(), 'Visitor', i || '@example.com', i || '@example.com', 'held', 'above-limit', now()" +
+        " select gen_random_uuid(), 'Visitor', i || '@example.com', i || '@example.com', 'held', 'above-limit', 0" +
         ` from generate_series(1, ${HELD}) as i`,
     )
     const stall = async () => {
@@ -96,7 +92,7 @@ async function statesIn(sql: RunSql) {
       min(invitations) as "fewestInvited", max(invitations) as "mostInvited"
     from (
       select contact.*, (select count(*) from delivery where delivery.contact = contact.number) as told,
-        (select count(*) from delivery where delivery.contact = contact.number and delivery.event = 'invited') as invitations
+        (select count(*) from delivery where delivery.contact = contact.number and delivery.kind = 'invited') as invitations
       from contact
     ) as each
     group by state`,
@@ -249,7 +245,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     for (const told of codes.values()) assert.equal(told.size, 1)
     const settings = await readConfig({ DATABASE_URL: url })
     assert.ok('config' in settings)
-    const contacts = await Array.fromAsync(await (await operatorOf(settings.config)).contacts())
+    const contacts = await Array.fromAsync(operatorOf(settings.config).contacts({}))
     assert.deepEqual(
       new Map(contacts.map(({ id, invitation }) => [`inv_${id}`, invitation!.code])),
       new Map([...codes].map(([id, [code]]) => [id, code])),
@@ -289,8 +285,8 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     }
     const settings = await readConfig({ DATABASE_URL: url })
     assert.ok('config' in settings)
-    const operator = await operatorOf(settings.config)
-    const contacts = async () => Array.fromAsync(await operator.contacts())
+    const operator = operatorOf(settings.config)
+    const contacts = async () => Array.fromAsync(await operator.contacts({}))
 
     const first = await started()
     const agent = new Agent({ keepAlive: true })
@@ -380,7 +376,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
 
     const settings = await readConfig({ DATABASE_URL: url })
     assert.ok('config' in settings)
-    const contacts = await Array.fromAsync(await (await operatorOf(settings.config)).contacts())
+    const contacts = await Array.fromAsync(operatorOf(settings.config).contacts({}))
     const isVisitor = (email: string) => email.startsWith('visitor-')
     const stored = contacts.map(({ email }) => email)
     assert.deepEqual(

@@ -15,7 +15,7 @@ for (let i = 0; i < ${count}; i++) log.info({ i })
 setTimeout(() => process.stderr.write('written'), 200)
 process.stdin.on('data', () => log.info({ more: true })).once('end', () => {
   log.fatal({ last: true })
-  process.exit(1)
+  process.kill(process.pid, 'SIGKILL')
 })`
 const run = (count: number) => [process.execPath, '--input-type=module', '-e', codeOf(count)]
 /** Several times what may wait. */
@@ -26,12 +26,12 @@ const linesIn = (text: string) =>
     .slice(0, -1)
     .map(line => JSON.parse(line) as Record<string, unknown>)
 
-test('nothing is missing of a log that is written, not even where the process ends with a fatal line', async t => {
+test('nothing is missing of a log that is written, not even where the process kills itself after a fatal line', async t => {
   const file = join(temporaryFolder(t), 'log')
   const child = spawn('sh', ['-c', 'exec "$@" > "$0"', file, ...run(1_000)], { stdio: ['pipe', 'ignore', 'pipe'] })
   await once(child.stderr, 'data')
   child.stdin.end()
-  assert.deepEqual(await once(child, 'close'), [1, null])
+  assert.deepEqual(await once(child, 'close'), [null, 'SIGKILL'])
   const lines = linesIn(readFileSync(file, 'utf8'))
   assert.equal(lines.length, 1_001)
   assert.equal(lines.at(-1)!.last, true)
@@ -54,7 +54,7 @@ test('where a log cannot be written its lines wait, up to a bound, and neither g
   }
   const full = await start()
   full.stdin.end()
-  assert.deepEqual(await once(full, 'close'), [1, null])
+  assert.deepEqual(await once(full, 'close'), [null, 'SIGKILL'])
 
   const child = await start()
   spawnSync('prlimit', [`--pid=${child.pid}`, '--fsize=unlimited'])

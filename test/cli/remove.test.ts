@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import { signup } from '../contracts/store.place.ts'
 import { CREATE } from '../e2e/provider.scene.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { visit } from '../harness/load.ts'
 import { noTerminal, runCommand, runProgram, spawnOnTerminal, until } from '../harness/program.ts'
 import { say, startReceiver } from '../harness/receiver.ts'
+import { storeAt } from '../harness/store.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
+import { signup } from '../store/place.ts'
 
 const remove = (t: TestContext, cwd: string, args: readonly string[], env: Record<string, string> = {}) =>
   runCommand(t, cwd, ['remove', ...args], env)
@@ -19,7 +19,7 @@ async function listed(t: TestContext) {
   const cwd = temporaryFolder(t)
   const path = join(cwd, 'data', 'waitlist.db')
   const destinations = ['webhook', 'crm']
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations, minimumFree: 0 })
+  const store = await storeAt(path, { destinations })
   await store.admit(signup('Ada', 'ada@example.com'))
   const [webhook] = await store.claim('webhook', 1)
   await store.settle(webhook!, { is: 'delivered' })
@@ -39,7 +39,7 @@ describe('waitlist remove', { concurrency: true }, () => {
       stdout,
       /^ADA@example\.com was erased: listed, signed up \d{4}-\d\d-\d\dT\S+Z, 2 deliveries \(1 waiting, 1 delivered\)\.\n/,
     )
-    assert.match(stdout, /\nAlready told, and not asked to forget: webhook\.\nAn attempt is under way, .*: crm\.\n$/)
+    assert.match(stdout, /\nAlready told, and not asked to forget: webhook\.\nAn attempt is in flight, .*: crm\.\n$/)
     assert.deepEqual(emails(), [])
     const again = await remove(t, cwd, ['--yes', 'ada@example.com'])
     assert.deepEqual(again, { code: 1, stdout: '', stderr: 'waitlist: ada@example.com is not on the list.\n' })
@@ -119,7 +119,7 @@ describe('waitlist remove', { concurrency: true }, () => {
     await until(() => answer !== undefined)
     const { code, stdout } = await remove(t, cwd, ['--yes', 'ada@example.com'])
     assert.equal(code, 0)
-    assert.match(stdout, /\nAn attempt is under way, and may still arrive: loops\.\n/)
+    assert.match(stdout, /\nAn attempt is in flight, and may still arrive: loops\.\n/)
     answer?.()
     assert.deepEqual(await visitor, {
       status: 500,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import type { Stats } from '../../src/waitlist/alerts/counts.ts'
-import { signup } from '../contracts/store.place.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runCommand } from '../harness/program.ts'
+import { storeAt } from '../harness/store.ts'
+import { signup } from '../store/place.ts'
 
 const run = (t: TestContext, cwd: string, args: readonly string[] = [], TZ = 'UTC') =>
   runCommand(t, cwd, ['stats', ...args], { TZ })
@@ -15,7 +15,7 @@ const run = (t: TestContext, cwd: string, args: readonly string[] = [], TZ = 'UT
 async function withContacts(t: TestContext, count: number): Promise<string> {
   const cwd = temporaryFolder(t)
   const path = join(cwd, 'data', 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', destinations: ['webhook'], minimumFree: 0 })
+  const store = await storeAt(path, { destinations: ['webhook'] })
   t.after(() => store.close())
   await Promise.all(Array.from({ length: count }, (_, i) => store.admit(signup('Ada', `ada${i}@example.com`))))
   return cwd

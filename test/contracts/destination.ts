@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { LONGEST_QUEUE } from '../../src/outbound/caller.ts'
+import { LEASE } from '../../src/store/outbox.ts'
 import type { DeliveryResult, Destination } from '../../src/waitlist/ports/destination.ts'
-import { LEASE } from '../../src/waitlist/ports/outbox.ts'
 import { type Contact, eventId, type WaitlistEvent } from '../../src/waitlist/rules/contact.ts'
 import { cut, type Deed, never, type Received, reset, type Said, say, startReceiver } from '../harness/receiver.ts'
 

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
+import { join as joinPath } from 'node:path'
 import { describe, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { allVendors } from '../../src/providers/list.ts'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { events } from '../../src/waitlist/delivery/events.ts'
 import { handOver } from '../../src/waitlist/delivery/handover.ts'
 import { type Joined, join } from '../../src/waitlist/join.ts'
+import { quickFolder } from '../harness/folder.ts'
 import { type Misbehaviour, startReceiver } from '../harness/receiver.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
+import { storeAt } from '../harness/store.ts'
+import { signup } from '../store/place.ts'
 import { opened, type VendorUnderTest } from './provider.ts'
-import { signup } from './store.ts'
 
 const vendors = await allVendors()
 
@@ -46,9 +48,7 @@ export function convergence(under: VendorUnderTest): void {
         assert.equal(automation === null, promises.repeatable === null)
         let now = Date.now()
         const clock = () => now
-        const store = await sqliteStore({
-          path: ':memory:',
-          eventName: 'waitlist.joined',
+        const store = await storeAt(joinPath(quickFolder(t), 'waitlist.db'), {
           provider: provider.name,
           destinations: automation === null ? [] : [automation.name],
           clock,

@@ -67,12 +67,12 @@ export const discordFake: Fake = {
 export const fakes = [slackFake, discordFake]
 
 export function channelAt(t: Pick<TestContext, 'after'>, fake: Fake, origin: string, service: string | null = null) {
-  const channel = chat(fake.chat, { url: origin + fake.path, service, distance: 60_000, withNames: true })
+  const channel = chat(fake.chat, { url: origin + fake.path, service, minInterval: 60_000, withNames: true })
   t.after(channel.close)
   return channel
 }
 
 export const joined = (people: number, more: Partial<Alert & { is: 'digest' }> = {}): Alert => ({
-  ...{ is: 'digest', joined: people, invited: 0, doubtful: 0, names: [], total: 1_204 },
+  ...{ is: 'digest', joined: people, invited: 0, doubt: false, names: [], total: 1_204 },
   ...more,
 })

@@ -63,7 +63,7 @@ function opened(
     letters: {
       joined: { subject: '{service}: you are on the list', textFile: null, htmlFile: null, ...welcome },
       invited: { subject: '{service}: you are invited', textFile: null, htmlFile: null, ...invitation },
-      asked: { subject: '{service}: please confirm your address', textFile: null, htmlFile: null },
+      confirmation: { subject: '{service}: please confirm your address', textFile: null, htmlFile: null },
     },
     inviteLink: null,
     rate: 6_000,
@@ -153,8 +153,8 @@ describe('what is mailed', () => {
     const server = await startMailServer(t)
     const destination = opened(t, server, {}, () => links)
     const { contact } = joined()
-    const asked = { at: new Date(), times: 2 }
-    const events = [joined(), invited(), eventOf({ ...contact, asked }, 'asked')]
+    const confirmation = { at: new Date(), times: 2 }
+    const events = [joined(), invited(), eventOf({ ...contact, confirmation }, 'confirmation')]
     for (const event of events) assert.deepEqual(await destination.deliver(event, running), { is: 'delivered' })
     const leave = links.unsubscribe(contact)
     const confirm = links.confirm(contact)
@@ -164,7 +164,7 @@ describe('what is mailed', () => {
       // RFC 8058 §3.1: nothing but https.
       assert.equal(fields['list-unsubscribe'], `<${leave}>`, kind)
       assert.equal(fields['list-unsubscribe-post'], 'List-Unsubscribe=One-Click')
-      const expected = kind === 'asked' ? [confirm, leave] : [leave]
+      const expected = kind === 'confirmation' ? [confirm, leave] : [leave]
       assert.deepEqual(text!.match(/https:\S+/g), expected)
       assert.deepEqual([...new Set(html!.match(/https:[^"<\s]+/g))], expected)
     }
@@ -798,14 +798,14 @@ test('all mails of ours fit a phone, say what their text says and are legible, i
   const mails = [
     ...names.map(name => ({ kind: 'joined', name, code: undefined }) as const),
     ...names.map(name => ({ kind: 'invited', name, code: CODE }) as const),
-    ...names.map(name => ({ kind: 'asked', name, code: undefined }) as const),
+    ...names.map(name => ({ kind: 'confirmation', name, code: undefined }) as const),
   ]
   const letter = { subject: 'Hi', textFile: null, htmlFile: null }
-  const letters = { joined: letter, invited: letter, asked: letter }
+  const letters = { joined: letter, invited: letter, confirmation: letter }
   for (const [i, { kind, name, code }] of mails.entries()) {
     const from = { name: 'Acme', address: 'hello@acme.example' }
     const inviteLink = i % 2 === 0 ? 'https://app.acme.example/?a=1&code={code}' : null
-    const linked = kind === 'asked' || i % 2 === 0
+    const linked = kind === 'confirmation' || i % 2 === 0
     const write = mailWriter({ from, letters, inviteLink, service: 'Acme & Sons' }, linked ? () => links : null)
     const contactId = joined().contact.id
     const { html, text } = await PostalMime.parse(

@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test'
 import PostalMime from 'postal-mime'
 import { openDestinations } from '../../src/app/adapters.ts'
 import { readConfig } from '../../src/config/config.ts'
+import { openChannel } from '../../src/notify/cursor.ts'
 import { digests } from '../../src/waitlist/delivery/digest.ts'
 import type { Alert, DeliveryResult } from '../../src/waitlist/ports/destination.ts'
 import { assertDiscreet, joined as joinedEvent } from '../contracts/destination.ts'
@@ -67,8 +68,8 @@ describe('what the owner is mailed', { concurrency: 8 }, () => {
     const held = [{ reason: 'above-limit', count: 1_204, oldest: new Date(0), newest: new Date(0) }] as const
     const told: readonly (readonly [Alert, string])[] = [
       [
-        joined(9, { doubtful: 4 }),
-        '9 people joined the waitlist, 1,204 in all (4 of them may have been announced before)',
+        joined(9, { doubt: true }),
+        '9 people joined the waitlist, 1,204 in all (some of them may have been announced before)',
       ],
       [
         { is: 'unreachable', called: 'Loops', keeps: 'signups' },
@@ -89,7 +90,8 @@ describe('what the owner is mailed', { concurrency: 8 }, () => {
     let isAway = true
     const server = await started(t, { deed: moment => (isAway && moment === 'greeting' ? reset : null) })
     const { channel } = await opened(t, server)
-    const { parts, joins, pass, rows } = await stage(t, [channel.name])
+    const { parts, joins, pass } = await stage(t, [])
+    await parts.store.transaction(tx => openChannel(tx, channel.name))
     const { loop } = digests({ ...parts, channel })
     t.after(() => loop.stop(0))
     for (let minute = 0; minute < 60; minute++) {
@@ -106,7 +108,6 @@ describe('what the owner is mailed', { concurrency: 8 }, () => {
     }
     const told = ['60 people joined the waitlist, 60 in all', '2 people joined the waitlist, 62 in all']
     assert.deepEqual(await subjects(server), told)
-    assert.deepEqual(new Set(rows(channel.name).map(({ state }) => state)), new Set(['delivered']))
     for (const { source } of server.mails) assert.doesNotMatch(source.toString(), /Ada|Lovelace/)
   })
 })

@@ -210,7 +210,7 @@ describe('the configuration of mails', () => {
       letters: {
         joined: { subject: '{service}: you are on the list', textFile: null, htmlFile: null },
         invited: { subject: '{service}: you are invited', textFile: null, htmlFile: null },
-        asked: { subject: '{service}: please confirm your address', textFile: null, htmlFile: null },
+        confirmation: { subject: '{service}: please confirm your address', textFile: null, htmlFile: null },
       },
       inviteLink: null,
       rate: 60,
@@ -292,8 +292,13 @@ describe('the configuration of mails', () => {
     for (const [kind, file, links, why] of [
       ['joined', leaving, null, /^MAIL_TEXT_FILE: \S+ has \{unsubscribe\}, but CONFIRM=mail is not set$/],
       ['invited', path('plain', 'Hi {name}'), linked, /^INVITE_TEXT_FILE: \S+ lacks \{unsubscribe\}, which this mail/],
-      ['asked', leaving, linked, /^CONFIRM_TEXT_FILE: \S+ lacks \{link\}, which this mail needs with CONFIRM=mail$/],
-      ['asked', confirming, linked, /^CONFIRM_TEXT_FILE: \S+ lacks \{unsubscribe\}/],
+      [
+        'confirmation',
+        leaving,
+        linked,
+        /^CONFIRM_TEXT_FILE: \S+ lacks \{link\}, which this mail needs with CONFIRM=mail$/,
+      ],
+      ['confirmation', confirming, linked, /^CONFIRM_TEXT_FILE: \S+ lacks \{unsubscribe\}/],
       ['invited', both, linked, /^INVITE_TEXT_FILE: \S+ has \{link\}, but INVITE_LINK is not set$/],
       ['joined', both, linked, /^MAIL_TEXT_FILE: \S+ has \{link\}, but the placeholders are \{name\}, \{email\}/],
     ] as const) {
@@ -304,8 +309,8 @@ describe('the configuration of mails', () => {
       )
     }
     opened('joined', { htmlFile: leaving }, linked)
-    opened('asked', { textFile: both, htmlFile: both }, linked)
+    opened('confirmation', { textFile: both, htmlFile: both }, linked)
     // While nobody is asked, it is not read.
-    opened('asked', { textFile: both, htmlFile: both })
+    opened('confirmation', { textFile: both, htmlFile: both })
   })
 })

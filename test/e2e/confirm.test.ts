@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import PostalMime from 'postal-mime'
 import { ofLinks } from '../../src/http/messages/links.ts'
-import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
+import { backUp } from '../../src/store/sqlite/backup.ts'
 import { clientOf } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -118,7 +118,7 @@ test('a link of one installation does nothing in another, and is good in a copy 
   assert.deepEqual(other.states(), [['unconfirmed', ada.email]])
 
   const copy = join(temporaryFolder(t), 'copy.db')
-  await sqliteOperator(one.service.databasePath).backUp(copy)
+  await backUp(one.service.databasePath, copy)
   const restored = await stage(t, { DATABASE_URL: `sqlite:${copy}` })
   const there = confirm.replace(one.service.origin, restored.service.origin)
   assert.deepEqual(await restored.press(there), [200, ofLinks['confirm.done']])

@@ -48,6 +48,14 @@ describe('what is pending at a vendor is shared', { concurrency: true }, () => {
   }
 })
 
+test('three instances admit one quota together', async t => {
+  const env = { DATABASE_URL: await server.database(), RATE_LIMIT: '4' }
+  const programs = await Promise.all([run(t, env), run(t, env), run(t, env)])
+  for (let i = 0; i < 9; i++) {
+    assert.equal((await visit(programs[i % 3]!, `sancho${i}@quixote.example`))?.status, i < 4 ? 200 : 429)
+  }
+})
+
 const INTERVAL = 1
 
 /** A chat that takes what its vendor would take. */
@@ -139,7 +147,8 @@ describe('channels that several instances tell', { concurrency: true, skip }, ()
       people += round
       await wait(400)
     }
-    await completedAt(database)
+    for (const { texts } of [slack, discord, mailbox])
+      await until(async () => sumOf((await texts()).map(text => read(text).people)) >= people)
     for (const { times, refused, texts } of [slack, discord, mailbox]) {
       assert.deepEqual(refused, [])
       const all = await texts()

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { openSqliteFile } from '../../src/stores/sqlite/schema.ts'
+import { openForCommand } from '../../src/store/sqlite/open.ts'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
 import type { VendorFake } from '../contracts/provider.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
@@ -66,7 +66,7 @@ export async function stage(t: TestContext, more: Record<string, string> = {}): 
   }
   const path = join(cwd, 'waitlist.db')
   // The schema is there before the first start, so that a test can stall it.
-  openSqliteFile({ path }).close()
+  openForCommand(path, { make: true }).close()
   return {
     path,
     fake,

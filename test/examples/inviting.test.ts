@@ -2,13 +2,12 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openAdmin } from '../../src/admin/server.ts'
-import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { invitationOf, redeem } from '../../src/invite/store.ts'
 import { telemetry } from '../../src/telemetry/telemetry.ts'
-import { course } from '../contracts/operator.desk.ts'
-import { signup } from '../contracts/store.place.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { recordingLog } from '../harness/service.ts'
+import { course, operatorAt, storeAt } from '../harness/store.ts'
+import { signup } from '../store/place.ts'
 
 const token = 'for-the-readme-and-nothing-else-at-all'
 const NAME = 'Ada <b>"&'
@@ -16,12 +15,12 @@ const NAME = 'Ada <b>"&'
 /** The listener of a list on which Ada is invited and Bob is not, and her code. */
 async function scene(t: TestContext) {
   const path = join(temporaryFolder(t), 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', minimumFree: 0 })
+  const store = await storeAt(path)
   await store.admit(signup(NAME, 'Ada@example.com'))
   await store.admit(signup('Bob', 'bob@example.com'))
-  const operator = sqliteOperator(path)
+  const operator = operatorAt(path)
   await operator.invite({}, 1, { eventName: 'waitlist.invited', destinations: [] }, course)
-  const [ada] = await Array.fromAsync(await operator.contacts({ state: 'invited' }))
+  const [ada] = await Array.fromAsync(operator.contacts({ state: 'invited' }))
   const { log, logged } = recordingLog()
   const parts = {
     service: 'Acme',
@@ -32,13 +31,17 @@ async function scene(t: TestContext) {
     destinations: [],
   }
   const rest = { lateAfter: () => 0, isDraining: () => false, log }
-  const admin = await openAdmin({ host: '127.0.0.1', port: 0, token }, { ...parts, ...rest, store, invitations: store })
+  const invitations = {
+    invitation: (code: string) => store.transaction(tx => invitationOf(tx, code)),
+    redeem: (code: string) => store.transaction(tx => redeem(tx, code)),
+  }
+  const admin = await openAdmin({ host: '127.0.0.1', port: 0, token }, { ...parts, ...rest, store, invitations })
   t.after(async () => {
     admin.close()
     await store.close()
   })
   const { code } = ada!.invitation!
-  return { admin: admin.origin, code, logged, redeemed: async () => (await store.invitation(code))?.redeemedAt }
+  return { admin: admin.origin, code, logged, redeemed: async () => (await invitations.invitation(code))?.redeemedAt }
 }
 
 /** A visitor who follows the link, and presses the button, twice: the status and the text of each answer. */

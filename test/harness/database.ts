@@ -1,5 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
-import type { RunSql, StoredContact } from '../contracts/store.place.ts'
+import type { StoredContact } from '../store/place.ts'
+
+export type RunSql = (statement: string) => Promise<readonly Record<string, unknown>[]>
 
 /** Reads a database file beside whoever writes it, by a connection of its own. */
 export function contactsIn(path: string): StoredContact[] {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { eventId } from '../../src/waitlist/rules/contact.ts'
-import type { StoredContact } from '../contracts/store.place.ts'
+import type { StoredContact } from '../store/place.ts'
 import type { Received } from './receiver.ts'
 
 /** Every contact's event arrived, at least once, always under its one id; and no other event did. */

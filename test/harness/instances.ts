@@ -7,7 +7,6 @@ import { temporaryFolder } from './folder.ts'
 import { completedAt, contactsIn } from './postgres-database.ts'
 import { logOf, type Program, runProgram } from './program.ts'
 import type { Said } from './receiver.ts'
-import { redisProgram, startRedis } from './redis.ts'
 
 /** Identical instances over one database, and the receiver of their webhooks. */
 export interface Instances {
@@ -69,7 +68,7 @@ export async function stageInstances(
   }
 }
 
-/** The same, running behind a balancer, with a shared rate limit where there is a program for it. */
+/** The same, running behind a balancer. */
 export async function behind(
   t: TestContext,
   start: () => Promise<Balancer>,
@@ -77,15 +76,12 @@ export async function behind(
   database: string,
   env: Record<string, string> = {},
 ) {
-  const redis = redisProgram === undefined ? undefined : await startRedis()
-  t.after(() => redis?.remove())
   const balancer = await start()
   t.after(() => balancer.close())
-  const shared: Record<string, string> = redis === undefined ? {} : { REDIS_URL: redis.url }
-  const instances = await stageInstances(t, database, { ...shared, ...env })
+  const instances = await stageInstances(t, database, env)
   const programs = await Promise.all(Array.from({ length: count }, () => instances.run()))
   await Promise.all(programs.map(({ baseUrl }) => balancer.add(baseUrl)))
-  return { ...instances, balancer, programs, redis }
+  return { ...instances, balancer, programs }
 }
 
 /** Whether it says that it takes signups. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { StoredContact } from '../contracts/store.place.ts'
+import type { StoredContact } from '../store/place.ts'
 import type { SignupAnswer } from './load.ts'
 
 /** What was told about one address. */

@@ -1,5 +1,7 @@
+import type { TestContext } from 'node:test'
 import pg from 'pg'
-import type { RunSql, StoredContact } from '../contracts/store.place.ts'
+import type { StoredContact } from '../store/place.ts'
+import type { RunSql } from './database.ts'
 import { until } from './program.ts'
 
 /** Lends a connection of its own to a database. */
@@ -15,6 +17,15 @@ export async function withPostgresDatabase<T>(url: string, use: (client: pg.Clie
   }
 }
 
+/** Somebody else's session, for as long as the test takes. */
+export async function session(t: Pick<TestContext, 'after'>, url: string): Promise<pg.Client> {
+  const client = new pg.Client(url)
+  client.on('error', () => {})
+  await client.connect()
+  t.after(() => client.end().catch(() => {}))
+  return client
+}
+
 const DEADLOCK = '40P01'
 
 /** Steps over every lease and every wait, so that a test need not: all that is left to do is due. */
@@ -23,7 +34,7 @@ export function endLeasesAt(url: string): Promise<void> {
     let met: boolean
     do {
       met = false
-      await client.query("update delivery set due_at = now() - interval '1 s' where state = 'waiting'").catch(error => {
+      await client.query("update delivery set due_at = 0 where state = 'waiting'").catch(error => {
         // Instances settle the same rows in another order.
         if (error.code !== DEADLOCK) throw error
         met = true
@@ -67,4 +78,4 @@ export const sqlOn =
 
 /** Deletes all rows, and numbers begin with 1 again: that takes less than another database. */
 export const emptyAt = (url: string) =>
-  rowsIn(url, 'truncate contact, delivery, turn, erased, spent, arrival, secret restart identity')
+  rowsIn(url, 'truncate contact, delivery, channel, job_lock, erased, proof, secret restart identity')

@@ -10,7 +10,7 @@ export const makeRole = `do $do$ begin create role ${ROLE} login password '${PAS
 export const grants = (role: string): readonly string[] => [
   `grant usage on schema public to ${role}`,
   `grant select on waitlist_schema to ${role}`,
-  `grant select, insert, update, delete on contact, delivery, turn, erased, spent, arrival, secret to ${role}`,
+  `grant select, insert, update, delete on contact, delivery, channel, job_lock, erased, proof, secret, attempt to ${role}`,
 ]
 
 /** The same database, as this role. */

@@ -69,16 +69,23 @@ export async function sharePostgres(): Promise<void> {
  * The server for tests that neither stop it nor set anything for all of it. The databases of this file are dropped when it
  * has run. Without `npm test`'s setup the file has a server of its own.
  */
-export async function sharedPostgres(): Promise<PostgresDatabases> {
+export const sharedPostgres = (): Promise<PostgresDatabases> => (shared ??= openShared())
+
+/** One for a file, since its databases are counted. */
+let shared: Promise<PostgresDatabases> | undefined
+
+async function openShared(): Promise<PostgresDatabases> {
   const port = process.env[SHARED]
   if (port === undefined) {
     const server = await startShared()
     after(() => server.remove())
     return server
   }
-  const { made, ...shared } = databasesAt(Number(port), ' strategy file_copy')
-  after(() => shared.run(urlAt(shared.port, 'postgres'), ...made.map(name => `drop database ${name} with (force)`)))
-  return shared
+  const { made, ...databases } = databasesAt(Number(port), ' strategy file_copy')
+  after(() =>
+    databases.run(urlAt(databases.port, 'postgres'), ...made.map(name => `drop database ${name} with (force)`)),
+  )
+  return databases
 }
 
 const urlAt = (port: number, database: string) => `postgres://owner@127.0.0.1:${port}/${database}`

@@ -4,12 +4,13 @@ import { challengeLimiter } from '../../src/app/adapters.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
 import type { HttpParts } from '../../src/http/settings.ts'
-import { memoryLimiter } from '../../src/limiters/memory.ts'
-import { type SqliteStoreOptions, sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { memoryLimiter } from '../../src/rate-limit/memory.ts'
+import { StoreUnavailable } from '../../src/store/database.ts'
+import type { Store } from '../../src/store/store.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/waitlist/join.ts'
-import type { Store } from '../../src/waitlist/ports/signups.ts'
 import { temporaryFolder } from './folder.ts'
 import { recordingLog } from './service.ts'
+import { storeAt } from './store.ts'
 
 export interface TestServer extends HttpServer {
   /** Every log line so far, parsed. */
@@ -17,13 +18,11 @@ export interface TestServer extends HttpServer {
 }
 
 /**
- * The server in front of a store that is opened as no setting allows, such as on a disk that is full at a chosen moment.
- * `change` may replace a part of the store, to see what the server does when there is a bug behind it; `parts` are those
- * that the test has of its own.
+ * The server in front of a store of which `change` may replace a part, to see what the server does when it fails; `parts` are
+ * those that the test has of its own.
  */
 export async function openTestServer(
   test: Pick<TestContext, 'after'>,
-  options: Partial<SqliteStoreOptions>,
   env: Record<string, string> = {},
   change: (store: Store) => Store = store => store,
   parts: Partial<HttpParts> = {},
@@ -41,7 +40,7 @@ export async function openTestServer(
   let close = async () => {}
   test.after(() => close())
   const path = join(temporaryFolder(test), 'waitlist.db')
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', ...options })
+  const store = await storeAt(path)
   const { log, logged } = recordingLog()
   const limiter = memoryLimiter(config.quota)
   const behind = change(store)
@@ -74,4 +73,10 @@ export async function openTestServer(
     await store.close()
   }
   return { ...server, logged }
+}
+
+/** A store whose disk has no room. */
+export function full(store: Store): Store {
+  const refuse = () => Promise.reject(new StoreUnavailable('no room'))
+  return { ...store, admit: refuse, check: refuse }
 }

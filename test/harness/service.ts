@@ -24,7 +24,7 @@ export async function startService(
   env: Record<string, string> = {},
 ): Promise<TestService> {
   // Registered before the folder's own removal, since hooks run in that order: a store whose file goes away first fails.
-  let stop = async () => {}
+  let stop = async () => true
   test.after(() => stop())
   const databasePath = join(temporaryFolder(test), 'waitlist.db')
   const result = await readConfig({
@@ -39,7 +39,7 @@ export async function startService(
   if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
   const { log, logged } = recordingLog()
   const service = await start(result.config, log)
-  let stopped: Promise<void> | undefined
+  let stopped: Promise<boolean> | undefined
   stop = () => (stopped ??= service.stop())
   return { ...service, stop, config: result.config, databasePath, logged }
 }

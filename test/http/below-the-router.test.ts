@@ -266,7 +266,7 @@ test('C-42, C-61: more fields than are taken are refused, so that none can push 
 test('C-31: a signup under way is answered, however much garbage arrives meanwhile', async t => {
   const asked = Promise.withResolvers<void>()
   const stored = Promise.withResolvers<void>()
-  const { baseUrl } = await openTestServer(t, {}, {}, store => ({
+  const { baseUrl } = await openTestServer(t, {}, store => ({
     ...store,
     async admit(signup) {
       asked.resolve()

@@ -317,7 +317,7 @@ test('so many are made at once, and what is beyond that is refused; the failure 
     return one.promise
   }
   const challenge: Challenge = { ...altcha({ secret: 'x', range: 1 }), issue }
-  const { baseUrl } = await openTestServer(t, {}, {}, undefined, { challenge })
+  const { baseUrl } = await openTestServer(t, {}, undefined, { challenge })
   const refused = Promise.withResolvers<void>()
   const statuses: number[] = []
   const ask = async () => {

@@ -171,7 +171,7 @@ describe('C-61: connections', { concurrency: true }, () => {
 
 const count = 700
 test(`${count} idle connections of one client, then of 64, shut nobody out`, async t => {
-  const env = { HOST: '127.0.0.1', PORT: '0', DATABASE_URL: 'sqlite::memory:' }
+  const env = { HOST: '127.0.0.1', PORT: '0', DATABASE_URL: 'sqlite:waitlist.db' }
   const program = await runProgram(t, env, { cwd: temporaryFolder(t) })
   const sockets: Socket[] = []
   t.after(() => {

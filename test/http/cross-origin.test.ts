@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
 import { type Answer, clientOf } from '../harness/client.ts'
 import { freePort } from '../harness/port.ts'
-import { openTestServer } from '../harness/server.ts'
+import { full, openTestServer } from '../harness/server.ts'
 import { startService, wholeFile } from '../harness/service.ts'
 
 const origin = 'https://example.com'
@@ -120,10 +120,10 @@ test('C-9, C-54: every page may read the public documents, without credentials',
 })
 
 test('C-51, C-54: a page may also read that the service is not healthy, and that a signup cannot be stored', async t => {
-  const full = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
-  const health = await full.request('/api/health', { headers: { origin } })
+  const server = await clientOf(await openTestServer(t, env, full))
+  const health = await server.request('/api/health', { headers: { origin } })
   assert.deepEqual([health.status, health.headers.get('access-control-allow-origin')], [503, '*'])
-  const answer = await full.signUp(signup, { origin: second })
+  const answer = await server.signUp(signup, { origin: second })
   assert.equal(answer.status, 500)
   assert.deepEqual(corsOf(answer), allowed(second))
   assert.equal(answer.headers.get('vary'), 'Origin')

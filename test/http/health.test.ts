@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { draining, unhealthy } from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
-import { openTestServer } from '../harness/server.ts'
+import { full, openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'
 
 test('C-90, C-91: a healthy service reports exactly four members, as JSON that is never stored', async t => {
@@ -33,7 +33,7 @@ test('C-90: the time is that of the request, also when the store was asked a mom
 })
 
 test('C-92, C-93: a store without room, or whose file another program has locked, makes health 503, in the envelope alone', async t => {
-  const { request } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }))
+  const { request } = await clientOf(await openTestServer(t, {}, full))
   for (const method of ['GET', 'HEAD']) {
     const answer = await request('/api/health', { method })
     assert.equal(answer.status, 503)
@@ -51,14 +51,14 @@ test('C-92, C-93: a store without room, or whose file another program has locked
 
 test('C-92: a check that does not answer in time makes health 503 for everybody who asked', async t => {
   const never = new Promise<void>(() => {})
-  const { request } = await clientOf(await openTestServer(t, {}, {}, store => ({ ...store, check: () => never })))
+  const { request } = await clientOf(await openTestServer(t, {}, store => ({ ...store, check: () => never })))
   const answers = await Promise.all([request('/api/health'), request('/api/health')])
   for (const answer of answers) assertRefused(answer, 503, unhealthy.error)
 })
 
 test('C-92: the store is asked once for many reports at the same time', async t => {
   let asked = 0
-  const server = await openTestServer(t, {}, {}, store => ({
+  const server = await openTestServer(t, {}, store => ({
     ...store,
     check: () => {
       asked++

@@ -24,13 +24,12 @@ const settings = {
   MESSAGES_FILE: fileURLToPath(new URL('../../examples/messages/messages.json', import.meta.url)),
 }
 const left: string[] = []
-const { baseUrl } = await openTestServer(wholeFile, { path: ':memory:' }, settings, store => store, {
+const { baseUrl } = await openTestServer(wholeFile, settings, store => store, {
   links: {
     secret,
     confirm: async () => 'now',
     async leave(email) {
       left.push(email)
-      return true
     },
   },
 })

@@ -7,10 +7,10 @@ import { ofLinks } from '../../src/http/messages/links.ts'
 import type { HttpParts, LinkParts } from '../../src/http/settings.ts'
 import { BODY_LIMIT } from '../../src/http/wire/limits.ts'
 import { notFound } from '../../src/http/wire/refusals.ts'
-import { memoryLimiter } from '../../src/limiters/memory.ts'
 import { linksOf, purposes } from '../../src/links/links.ts'
 import { escapeHtml } from '../../src/pages/html.ts'
-import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
+import { memoryLimiter } from '../../src/rate-limit/memory.ts'
+import { StoreUnavailable } from '../../src/store/database.ts'
 import { type ApiDocument, assertDocumented } from '../harness/document.ts'
 import { send } from '../harness/raw.ts'
 import { openTestServer } from '../harness/server.ts'
@@ -38,11 +38,10 @@ async function opened(t: TestContext, given: Partial<LinkParts> = {}, parts: Par
     },
     async leave(email) {
       asked.push(`leave ${email}`)
-      return email === ada.email
     },
     ...given,
   }
-  const server = await openTestServer(t, { path: ':memory:' }, settings, store => store, { links, ...parts })
+  const server = await openTestServer(t, settings, store => store, { links, ...parts })
   const { baseUrl } = server
   const document = (await (await fetch(`${baseUrl}/api/openapi.json`)).json()) as ApiDocument
   async function ask(link: string, init: RequestInit = {}) {

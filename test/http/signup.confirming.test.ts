@@ -29,14 +29,14 @@ describe('a signup whose address is to be confirmed', () => {
     assert.equal(first.status, 200)
     assert.ok(first.headers.get('set-cookie') !== null)
     assert.deepEqual(heard(await signUp({ ...ada, name: 'Somebody else' })), heard(first))
-    await sql('update contact set asked_at = 0')
+    await sql('update contact set confirmation_sent_at = 0')
     await sql("update delivery set state = 'delivered', token = null")
     assert.deepEqual(heard(await signUp(ada)), heard(first))
     assert.deepEqual(
-      (await sql('select name, asks from contact')).map(row => ({ ...row })),
-      [{ name: 'Ada', asks: 2 }],
+      (await sql('select name, confirmations_sent as mails from contact')).map(row => ({ ...row })),
+      [{ name: 'Ada', mails: 2 }],
     )
-    await sql('update contact set asked_at = 0, asks = 4')
+    await sql('update contact set confirmation_sent_at = 0, confirmations_sent = 4')
     assert.deepEqual(heard(await signUp(ada)), heard(first))
   })
 
@@ -48,7 +48,9 @@ describe('a signup whose address is to be confirmed', () => {
       '{"success":true,"message":"Your signup is recorded. If you receive a mail from us, please confirm it."}',
     )
     await signUp({ ...ada, email: 'bob@example.com' })
-    await sql("update contact set state = 'listed', asked_at = null, asks = null where email = 'bob@example.com'")
+    await sql(
+      "update contact set state = 'listed', confirmation_sent_at = null, confirmations_sent = null where email = 'bob@example.com'",
+    )
     for (const email of [ada.email, 'bob@example.com', 'held@example.com', 'held@example.com']) {
       assert.deepEqual(heard(await signUp({ ...ada, email })), heard(first), email)
     }
@@ -73,7 +75,7 @@ describe('a signup whose address is to be confirmed', () => {
       ['You are on the waitlist.', false, true],
     )
     assert.equal((await signUp(ada)).json.alreadyExisted, true)
-    const asked = "select email, why from delivery join contact on contact.number = contact where event = 'asked'"
+    const asked = "select email, why from delivery join contact on contact.number = contact where kind = 'confirmation'"
     await until(async () => (await sql(asked))[0]!.why === 'confirmations were turned off')
     assert.deepEqual(
       (await sql(asked)).map(({ email }) => email),

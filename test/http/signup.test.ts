@@ -13,13 +13,13 @@ import * as refusals from '../../src/http/wire/refusals.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { readAnswer, send } from '../harness/raw.ts'
-import { openTestServer } from '../harness/server.ts'
+import { full, openTestServer } from '../harness/server.ts'
 import { startService, wholeFile } from '../harness/service.ts'
 
 const service = await startService(wholeFile)
 const { baseUrl, request, signUp } = await clientOf(service)
 
-const contacts = async () => Array.fromAsync(await (await operatorOf(service.config)).contacts())
+const contacts = async () => Array.fromAsync(operatorOf(service.config).contacts({}))
 /** Who was listed last, as it is stored. */
 const last = async () => {
   const { id, name, email } = (await contacts()).at(-1)!
@@ -188,7 +188,7 @@ test('C-19, C-64: every body that is no signup is refused in its own words, whic
     for (const [name, value] of answer.headers) assert.ok(!value.includes(ECHO), `no echo in ${name}`)
     assert.equal(answer.headers.get('vary'), 'Origin')
   }
-  const contacts = await (await operatorOf(service.config)).contacts()
+  const contacts = operatorOf(service.config).contacts({})
   assert.deepEqual(await Array.fromAsync(contacts), [], 'and nothing is stored')
   assert.ok(!JSON.stringify(service.logged).includes(ECHO), 'nor logged')
 })
@@ -297,7 +297,7 @@ for (const transfer of ['by Content-Length', 'chunked'] as const) {
   test(`of two things that are wrong the earlier one is answered, ${transfer}`, async t => {
     // The last fault holds for every request: the store never has room.
     const env = { TRUST_PROXY: '1', RATE_LIMIT: '1' }
-    const { request } = await clientOf(await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env))
+    const { request } = await clientOf(await openTestServer(t, env, full))
     let clients = 0
 
     const answerTo = (draft: Draft) => {

@@ -83,7 +83,7 @@ describe('with the query of a landing page', () => {
       assert.equal(with_.length, queries.length)
       if (!('TRACK_SOURCES' in env)) assert.deepEqual(with_.map(sameInRow), without.map(sameInRow))
       else {
-        const rest = ({ source: _, ...row }: Record<string, unknown>) => sameInRow(row)
+        const rest = ({ source: _, source_label: __, ...row }: Record<string, unknown>) => sameInRow(row)
         assert.deepEqual(with_.map(rest), without.map(rest))
         assert.ok(without.every(({ source }) => source === null))
         const known = with_.map(({ source }) => source as string | null).filter(source => source !== null)

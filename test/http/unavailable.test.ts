@@ -4,12 +4,13 @@ import { Agent, request } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { unavailable } from '../../src/http/wire/refusals.ts'
-import { groupCommit, storeBounds } from '../../src/stores/group-commit.ts'
-import type { Admission, Store } from '../../src/waitlist/ports/signups.ts'
+import { batches, storeBounds } from '../../src/store/batches.ts'
+import type { Admission } from '../../src/store/signups.ts'
+import type { Store } from '../../src/store/store.ts'
 import type { Signup } from '../../src/waitlist/rules/signup.ts'
 import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
 import { openLoop } from '../harness/open-loop.ts'
-import { openTestServer } from '../harness/server.ts'
+import { full, openTestServer } from '../harness/server.ts'
 
 const origin = 'https://landing.example.com'
 const env = { CORS_ORIGINS: origin }
@@ -29,7 +30,7 @@ function assertUnavailable(answer: Answer): void {
 }
 
 test('C-20, C-51: a disk without room answers 500, with nothing internal and with all fields', async t => {
-  const server = await openTestServer(t, { minimumFree: Number.MAX_SAFE_INTEGER }, env)
+  const server = await openTestServer(t, env, full)
   const client = await clientOf(server)
   for (let n = 0; n < 5; n++) assertUnavailable(await client.signUp(signup(n), { origin }))
   const lines = server.logged.filter(({ level }) => level === 50)
@@ -40,19 +41,8 @@ test('C-20, C-51: a disk without room answers 500, with nothing internal and wit
   )
 })
 
-test('C-20: a database that is full answers 500 for what is new, and the service stays up', async t => {
-  const server = await openTestServer(t, { maxPages: 28 }, env)
-  const client = await clientOf(server)
-  let answer = await client.signUp(signup(0), { origin })
-  for (let n = 1; answer.status === 200 && n < 5_000; n++) answer = await client.signUp(signup(n), { origin })
-  assertUnavailable(answer)
-  assert.equal((await client.request('/api/waitlist')).status, 200)
-  const known = await client.signUp(signup(0), { origin })
-  assert.equal(known.json.alreadyExisted, true, 'who was acknowledged is still on the list')
-})
-
 test('C-19: exceptions that nobody expected are a 500 that shows nothing of them, and one line of the log', async t => {
-  const server = await openTestServer(t, {}, env, store => ({
+  const server = await openTestServer(t, env, store => ({
     ...store,
     admit: () => Promise.reject(new TypeError('secret: /etc/waitlist.key')),
   }))
@@ -72,7 +62,7 @@ test('C-19: exceptions that nobody expected are a 500 that shows nothing of them
 
 test('C-20: a signup that failed may be sent again, and is then new', async t => {
   let outage = true
-  const server = await openTestServer(t, {}, env, store => ({
+  const server = await openTestServer(t, env, store => ({
     ...store,
     admit: signup => (outage ? Promise.reject(new Error('gone')) : store.admit(signup)),
   }))
@@ -85,7 +75,7 @@ test('C-20: a signup that failed may be sent again, and is then new', async t =>
 /** A server whose store is behind when the test says so. */
 async function overloadable(t: TestContext, env: Record<string, string> = {}) {
   const state = { behind: false }
-  const server = await openTestServer(t, {}, env, store => ({ ...store, isBehind: () => state.behind }))
+  const server = await openTestServer(t, env, store => ({ ...store, isBehind: () => state.behind }))
   return { server, state, client: await clientOf(server) }
 }
 
@@ -132,19 +122,19 @@ test('the connection stays', async t => {
 
 /** A store that commits at most `batch` signups each 40 ms. */
 function slowed(store: Store, batch: number): Store {
-  const { submit, isBehind } = groupCommit<Signup, Admission>(
+  const { submit, isBehind } = batches<Signup, Admission>(
     async signups => {
       await wait(40)
       return Promise.all(signups.map(store.admit))
     },
-    { bounds: { ...storeBounds, batch } },
+    { ...storeBounds, batch, parallel: 1 },
   )
   return { ...store, admit: submit, isBehind }
 }
 
 test('at many times what the store can take, each is answered with 200 or 500; afterwards all with 200', async t => {
   // 8 in 40 ms: 200 a second, far less than even a busy machine sends.
-  const { baseUrl } = await openTestServer(t, {}, {}, store => slowed(store, 8))
+  const { baseUrl } = await openTestServer(t, {}, store => slowed(store, 8))
   const load = { baseUrl, connections: 500, addresses: 64 }
   const [during] = await openLoop({ ...load, stages: [{ rate: 2_400, seconds: 1 }] })
   assert.deepEqual([Object.keys(during!.answers), during!.lost], [['200', '500'], 0])

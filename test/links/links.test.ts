@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import type { Addressee } from '../../src/confirm/store.ts'
 import { linksOf, type Purpose, purposes, readToken } from '../../src/links/links.ts'
-import type { Addressee } from '../../src/waitlist/ports/confirmations.ts'
 
 const NOW = Date.UTC(2026, 10, 1)
 const WITHIN = 604_800_000

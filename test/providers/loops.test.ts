@@ -1,19 +1,9 @@
 import assert from 'node:assert/strict'
-import { join as joinPath } from 'node:path'
-import { type TestContext, test } from 'node:test'
-import type { VendorName } from '../../src/providers/list.ts'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
-import { handOver } from '../../src/waitlist/delivery/handover.ts'
-import { join } from '../../src/waitlist/join.ts'
+import { test } from 'node:test'
 import { within } from '../contracts/provider.sources.ts'
-import { contactOf, opened, PATIENT, providerContract } from '../contracts/provider.ts'
-import { signup } from '../contracts/store.ts'
-import { contactsIn } from '../harness/database.ts'
-import { temporaryFolder } from '../harness/folder.ts'
-import { type Misbehaviour, type Received, startReceiver } from '../harness/receiver.ts'
-import { recordingLog } from '../harness/service.ts'
+import { contactOf, providerContract } from '../contracts/provider.ts'
+import type { Received } from '../harness/receiver.ts'
 import { loopsFake, loopsMore, loopsSettings } from './loops.fake.ts'
-import { plunkFake, plunkSettings } from './plunk.fake.ts'
 import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
 
 const loops = {
@@ -94,43 +84,4 @@ test('a visitor goes before the backlog, in what it leaves free of the rate', as
   await Promise.all(backlog)
   const place = server.received.findIndex(({ json }) => json.email === ada.email)
   assert.ok(place >= 0 && place <= 2, String(place))
-})
-
-test('an attempt that took effect unheard is not forgotten while another provider is set', async t => {
-  const path = joinPath(temporaryFolder(t), 'waitlist.db')
-  const loops = loopsFake()
-  const plunk = plunkFake()
-  const atLoops = await startReceiver(t, loops.answer)
-  const atPlunk = await startReceiver(t, plunk.answer)
-  const settings: Partial<Record<VendorName, Record<string, string>>> = {
-    loops: loopsSettings(atLoops.url),
-    plunk: plunkSettings(atPlunk.url),
-  }
-
-  /** The service from its start to its stop: she signs up, and what `met` says happens to the call. */
-  async function once(test: TestContext, vendor: VendorName, server: typeof atLoops, met: readonly Misbehaviour[]) {
-    const provider = await opened(test, { vendor }, settings[vendor]!)
-    const store = await sqliteStore({ path, eventName: 'waitlist.joined', provider: vendor, destinations: [] })
-    const announce = () => {}
-    const handing = handOver({ store, log: recordingLog().log, announce, provider })
-    server.next(...met)
-    const parts = {
-      store,
-      handOver: handing,
-      timeout: PATIENT,
-      inBackground: null,
-      signal: never,
-      announce,
-    }
-    const told = await join(signup('Ada Lovelace', ada.email), parts)
-    await store.close()
-    return told.is
-  }
-
-  assert.equal(await once(t, 'loops', atLoops, ['reset after']), 'kept')
-  assert.equal(loops.count(ada.email), 1, 'it took effect')
-  assert.equal(await once(t, 'plunk', atPlunk, ['500 before']), 'kept')
-  assert.equal(await once(t, 'loops', atLoops, []), 'new')
-  const [contact, ...others] = contactsIn(path)
-  assert.deepEqual([contact?.state, contact?.events, others.length], ['listed', 1, 0])
 })

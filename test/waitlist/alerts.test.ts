@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { StoreUnavailable, type Tx } from '../../src/store/database.ts'
+import type { Store } from '../../src/store/store.ts'
 import { type Counts, MINUTE } from '../../src/waitlist/alerts/counts.ts'
 import { holding } from '../../src/waitlist/alerts/holding.ts'
 import { outages } from '../../src/waitlist/alerts/outages.ts'
 import { LATE, watch } from '../../src/waitlist/alerts/watch.ts'
 import type { Alert, Channel, DeliveryResult, Outage } from '../../src/waitlist/ports/destination.ts'
 import type { Creation } from '../../src/waitlist/ports/provider.ts'
-import type { Store } from '../../src/waitlist/ports/signups.ts'
-import { StoreUnavailable } from '../../src/waitlist/ports/signups.ts'
 import type { HoldReason } from '../../src/waitlist/rules/contact.ts'
 import { keptLog } from './log.ts'
 import { providerThat, scene, stay } from './scene.ts'
@@ -21,7 +21,7 @@ function channel(name = 'chat', answersAtOnce = false) {
   const port: Channel = {
     name,
     title: name,
-    distance: MINUTE,
+    minInterval: MINUTE,
     withNames: false,
     tell(said) {
       news.push(said)
@@ -37,15 +37,20 @@ function channel(name = 'chat', answersAtOnce = false) {
   return { port, news, told: () => news.map(({ is }) => is), answer, waits: () => answers.length }
 }
 
-/** Whoever asks gets the turn. */
-const alone = { acquireInterval: async () => true }
+/** A store that has only locks, which `acquire` gives. */
+function locks(acquire: (name: string, until: number) => boolean = () => true): Pick<Store, 'transaction'> {
+  const run = async (_: string, [name, until]: readonly unknown[] = []) =>
+    acquire(name as string, until as number) ? 1 : 0
+  return { transaction: use => use({ now: 0, run } as unknown as Tx) }
+}
+const alone = locks()
 const unreached: DeliveryResult = { is: 'unreached', why: 'no connection' }
 
 const loops = { name: 'loops', called: 'Loops', keeps: 'signups' } as const
 const webhook = { name: 'webhook', called: 'the webhook', keeps: 'events' } as const
 
 /** One instance; the outage takes its turns. */
-function telling(channels: readonly Channel[], store: Pick<Store, 'acquireInterval'> = alone) {
+function telling(channels: readonly Channel[], store: Pick<Store, 'transaction'> = alone) {
   const turned = outages({ store, channels, signal: stay() }).of(loops)
   return async (...states: (Outage | 'answering')[]) => {
     for (const state of states) turned(state)
@@ -106,7 +111,7 @@ describe('what channels are told of an outage', () => {
 
   test('it is told though the store does not answer', async () => {
     const { port, told } = channel()
-    const away = { acquireInterval: () => Promise.reject(new StoreUnavailable('no connection')) }
+    const away = { transaction: () => Promise.reject(new StoreUnavailable('no connection')) }
     await telling([port], away)('unreachable')
     assert.deepEqual(told(), ['unreachable'])
   })
@@ -320,11 +325,11 @@ describe('the news that signups are held', () => {
         const contacts = { unconfirmed: 0, listed: 0, pending: 0, held: rows.length, invited: 0 }
         return { at: new Date(now), contacts, redeemed: 0, held, signups: [], sources: [], sourced: 0, deliveries: [] }
       },
-      async acquireInterval(name: string, distance: number) {
+      ...locks((name, ttl) => {
         if (now < (turns.get(name) ?? 0)) return false
-        turns.set(name, now + distance)
+        turns.set(name, now + ttl)
         return true
-      },
+      }),
     }
     const pass = async (milliseconds: number) => {
       for (let left = milliseconds; left > 0; left -= 10_000) {

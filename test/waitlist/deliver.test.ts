@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { LEASE } from '../../src/store/outbox.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
-import { LEASE } from '../../src/waitlist/ports/outbox.ts'
-import { moment, outbox, type Row } from './scene.ts'
+import { outbox, type Row } from './scene.ts'
 
 const ALWAYS = Number.POSITIVE_INFINITY
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-const YEAR = 365 * 24 * HOUR
 const delivered: DeliveryResult = { is: 'delivered' }
 const unreached: DeliveryResult = { is: 'unreached', why: 'refused' }
 const unclear: DeliveryResult = { is: 'unclear', why: 'no answer in time' }
@@ -34,7 +33,7 @@ describe('the outbox of one destination', () => {
     await here.joins()
     const start = here.clock.now
     const [poison] = await here.store.claim('webhook', 1)
-    await here.store.settle(poison!, { is: 'waiting', wait: 0, doubt: false, why: 'not attempted', uncounted: true })
+    await here.store.settle(poison!, { is: 'retry', wait: 0, doubt: false, why: 'not attempted', counts: false })
     const loop = here.to(({ contact }) => (contact.id === poison!.contact.id ? unreached : delivered))
     while (here.rows()[0]!.state === 'waiting') {
       const due = here.rows()[0]!.due_at
@@ -155,30 +154,6 @@ describe('a delivery whose outcome nobody knows', () => {
       assert.equal(await loop.once(), 1)
       assert.equal(here.told.length, again)
       assert.deepEqual(states(here.rows()), [again === 1 ? 'delivered' : 'abandoned'])
-    })
-  }
-
-  for (const jump of [-YEAR, YEAR]) {
-    test(`the clock is set by ${jump / YEAR} year during an attempt: there is no second one, and its outcome is stored`, async t => {
-      const here = await outbox(t)
-      await here.joins()
-      const [begun, end] = [moment(), Promise.withResolvers<DeliveryResult>()]
-      const loop = here.to(() => {
-        begun.resolve()
-        return end.promise
-      })
-      const attempt = loop.once()
-      await begun.promise
-      for (let i = 0; i < 3; i++) {
-        here.clock.ahead += jump
-        here.clock.now += 1_000
-        // It resolves with those that are under way.
-        void loop.once()
-        await here.store.claim('nobody', 1)
-      }
-      end.resolve(delivered)
-      await attempt
-      assert.deepEqual([here.told.length, states(here.rows())], [1, ['delivered']])
     })
   }
 

@@ -14,17 +14,16 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { storeBounds } from '../../src/stores/group-commit.ts'
-import { sqliteOperator } from '../../src/stores/sqlite/engine.ts'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
+import { replay as replayDeliveries } from '../../src/store/deliveries.ts'
 import type { Joined } from '../../src/waitlist/join.ts'
 import { emailKey } from '../../src/waitlist/rules/signup.ts'
-import { signup } from '../contracts/store.place.ts'
+import { quickFolder } from '../harness/folder.ts'
 import { isSlow } from '../harness/slow.ts'
+import { storeAt } from '../harness/store.ts'
+import { signup } from '../store/place.ts'
 import { type Abilities, type LineName, lineNames, outside, type Trouble, troubles } from './histories/outside.ts'
 import { type Fate, fates, type Moment, startProcesses, type Work } from './histories/processes.ts'
 import { type Time, virtualTime } from './histories/time.ts'
-import { quickFolder } from './scene.ts'
 
 const { HISTORIES = isSlow ? '2000' : '60', HISTORY = '{}' } = process.env
 const { replayPath, ...again }: { seed?: number; path?: string; replayPath?: string } = JSON.parse(HISTORY)
@@ -49,17 +48,14 @@ type Place = Awaited<ReturnType<typeof openPlace>>
 /** A real store in a file, which histories use one after the other, and what is in it, read past the store. */
 async function openPlace(t: TestContext, clock: () => number) {
   const path = join(quickFolder(t), 'waitlist.db')
-  const store = await sqliteStore({
-    path,
+  const store = await storeAt(path, {
     // How slow the machine is tells nothing here.
-    bounds: { ...storeBounds, timeout: 600_000 },
-    eventName: 'waitlist.joined',
+    bounds: { timeout: 600_000 },
     provider: 'vendor',
     destinations: ['automation', 'receiver'],
     clock,
   })
   const database = new DatabaseSync(path, { readOnly: true, timeout: 5_000 })
-  const { replay } = sqliteOperator(path)
   const prepared = <Row>(sql: string) => {
     const statement = database.prepare(sql)
     return (...values: string[]) => statement.all(...values) as unknown as Row[]
@@ -78,7 +74,7 @@ async function openPlace(t: TestContext, clock: () => number) {
       'select delivery.number, destination, email_key as email from delivery join contact' +
         " on contact.number = delivery.contact where delivery.state = 'abandoned' and email_key like '%@' || ?",
     ),
-    replay: (numbers: readonly number[]) => replay({ numbers }),
+    replay: (numbers: readonly number[]) => store.transaction(tx => replayDeliveries(tx, numbers)),
     async close() {
       database.close()
       await store.close()

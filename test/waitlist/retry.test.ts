@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
+import type { Delivery, Settlement } from '../../src/store/outbox.ts'
 import { judgeFailure } from '../../src/waitlist/delivery/deliver.ts'
 import {
   eventSchedule,
@@ -11,7 +12,6 @@ import {
   untilTurn,
 } from '../../src/waitlist/delivery/retry.ts'
 import type { Failure } from '../../src/waitlist/ports/destination.ts'
-import type { Delivery, Settlement } from '../../src/waitlist/ports/outbox.ts'
 
 const DAY = 86_400_000
 const MIDDLE = 0.5
@@ -77,7 +77,7 @@ interface At {
 function settled(failure: Failure, at: At = {}): Settlement {
   const { attempts = 0, doubt = false, mayRepeat = true, blame = 'delivery' } = at
   const { schedule = eventSchedule, random = MIDDLE } = at
-  const delivery: Delivery = { number: 1, token: 't', contact, event: 'joined', attempts, doubt }
+  const delivery: Delivery = { number: 1, token: 't', contact, kind: 'joined', attempts, doubt }
   return judgeFailure(failure, delivery, { schedule, mayRepeat: () => mayRepeat }, blame, random)
 }
 
@@ -96,23 +96,29 @@ describe('what a failure means for a delivery', () => {
             [0, 5_000],
             [5, 36_000_000],
           ] as const) {
-            assert.deepEqual(settled(failure, { attempts, doubt }), { is: 'waiting', wait, doubt: doubtAfter, why })
+            assert.deepEqual(settled(failure, { attempts, doubt }), {
+              is: 'retry',
+              wait,
+              doubt: doubtAfter,
+              why,
+              counts: true,
+            })
           }
           for (const attempts of [9, 10, 100]) {
             const expected: Settlement = { is: 'abandoned', why: `${why}; that was the last attempt` }
             assert.deepEqual(settled(failure, { attempts, doubt }), expected)
           }
           const handOver = settled(failure, { attempts: 1_000, doubt, schedule: handOverSchedule })
-          assert.deepEqual(handOver, { is: 'waiting', wait: 86_400_000, doubt: doubtAfter, why })
+          assert.deepEqual(handOver, { is: 'retry', wait: 86_400_000, doubt: doubtAfter, why, counts: true })
         })
 
         test(`${what}, during an outage: due again within half a minute, uncounted, however many attempts`, () => {
           for (const schedule of [eventSchedule, handOverSchedule]) {
             for (const attempts of [0, 5, 9, 50]) {
               const settlement = settled(failure, { attempts, doubt, schedule, blame: 'destination' })
-              assert.ok(settlement.is === 'waiting' && settlement.wait <= 25_000)
+              assert.ok(settlement.is === 'retry' && settlement.wait <= 25_000)
               const { wait, ...rest } = settlement
-              assert.deepEqual(rest, { is: 'waiting', doubt: doubtAfter, why, uncounted: true })
+              assert.deepEqual(rest, { is: 'retry', doubt: doubtAfter, why, counts: false })
               if (attempts >= 5) assert.equal(wait, 20_000)
             }
           }
@@ -122,15 +128,15 @@ describe('what a failure means for a delivery', () => {
       test(`${what}, where a second one would not be recognised: it is abandoned if it may have arrived`, () => {
         for (const blame of ['destination', 'delivery'] as const) {
           const settlement = settled(failure, { doubt, blame, mayRepeat: false })
-          assert.equal(settlement.is, leavesDoubt(failure) ? 'abandoned' : 'waiting')
-          if (settlement.is === 'waiting') assert.equal(settlement.doubt, doubt)
+          assert.equal(settlement.is, leavesDoubt(failure) ? 'abandoned' : 'retry')
+          if (settlement.is === 'retry') assert.equal(settlement.doubt, doubt)
           else assert.match((settlement as { why: string }).why, new RegExp(`^${why}; it may have arrived`))
         }
       })
     }
 
     test(`its rest was not sent, ${doubt ? 'in' : 'without'} doubt before: it has its turn soon, uncounted, in doubt`, () => {
-      const expected: Settlement = { is: 'waiting', wait: 5_000, doubt: true, why: restNotSent.why, uncounted: true }
+      const expected: Settlement = { is: 'retry', wait: 5_000, doubt: true, why: restNotSent.why, counts: false }
       for (const blame of ['destination', 'delivery'] as const) {
         assert.deepEqual(settled(restNotSent, { attempts: 9, doubt, blame }), expected)
       }
@@ -139,7 +145,7 @@ describe('what a failure means for a delivery', () => {
     test(`nothing was sent, ${doubt ? 'in' : 'without'} doubt before: it has its turn soon, uncounted`, () => {
       for (const attempts of [0, 5, 9, 50]) {
         for (const blame of ['destination', 'delivery'] as const) {
-          const expected: Settlement = { is: 'waiting', wait: 5_000, doubt, why: notSent.why, uncounted: true }
+          const expected: Settlement = { is: 'retry', wait: 5_000, doubt, why: notSent.why, counts: false }
           assert.deepEqual(settled(notSent, { attempts, doubt, blame }), expected)
         }
       }
@@ -156,7 +162,7 @@ describe('what a failure means for a delivery', () => {
         (['destination', 'delivery'] as const).flatMap(blame =>
           Array.from({ length: 31 }, (_, attempts) => {
             const settlement = settled(failure, { attempts, schedule, blame, random: 1 })
-            return settlement.is === 'waiting' ? settlement.wait : 0
+            return settlement.is === 'retry' ? settlement.wait : 0
           }),
         ),
       ),

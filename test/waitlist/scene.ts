@@ -1,16 +1,15 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
 import type { TestContext } from 'node:test'
-import { sqliteStore } from '../../src/stores/sqlite/store.ts'
 import { events } from '../../src/waitlist/delivery/events.ts'
 import { type HandOver, type HandOverParts, handOver } from '../../src/waitlist/delivery/handover.ts'
 import { join } from '../../src/waitlist/join.ts'
 import type { DeliveryResult, Destination } from '../../src/waitlist/ports/destination.ts'
 import type { Creation, Provider } from '../../src/waitlist/ports/provider.ts'
 import type { Contact, WaitlistEvent } from '../../src/waitlist/rules/contact.ts'
-import { signup } from '../contracts/store.place.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
+import { quickFolder } from '../harness/folder.ts'
+import { storeAt } from '../harness/store.ts'
+import { signup } from '../store/place.ts'
 import { keptLog } from './log.ts'
 
 /** A moment that tests wait for, such as the end of a call to the outside. */
@@ -20,13 +19,6 @@ export const moment = () => Promise.withResolvers<void>()
 const TIMEOUT = 20_000
 /** Never aborted. */
 export const stay = () => new AbortController().signal
-
-/** In memory, where the system has files there: that commits are synced is shown elsewhere. */
-export function quickFolder(t: Pick<TestContext, 'after'>): string {
-  const folder = mkdtempSync(joinPath(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'waitlist-test-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** A delivery as it is stored. */
 export interface Row {
@@ -49,7 +41,7 @@ export async function stage(t: TestContext, destinations: readonly string[], pro
   /** `now` only grows, for each process; what is on the wall is ahead of it by `ahead`. */
   const clock = { now: Date.parse('2026-11-21T12:00:00Z'), ahead: 0 }
   const wall = () => clock.now + clock.ahead
-  const store = await sqliteStore({ path, eventName: 'waitlist.joined', provider, destinations, clock: wall })
+  const store = await storeAt(path, { provider, destinations, clock: wall })
   t.after(() => store.close())
   const { log, lines } = keptLog()
   let visitors = 0
@@ -137,7 +129,7 @@ export async function scene(t: TestContext, answer: Answer = () => ({ is: 'creat
         const admission = await store.admit(signup('Ada Lovelace', `waiting-${i}@example.com`))
         if (admission.is !== 'pending now') throw new Error(admission.is)
         const why = 'not attempted'
-        await store.settle(admission.delivery, { is: 'waiting', wait: 0, doubt: false, why, uncounted: true })
+        await store.settle(admission.delivery, { is: 'retry', wait: 0, doubt: false, why, counts: false })
       })
       await Promise.all(all)
     },

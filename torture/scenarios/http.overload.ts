@@ -26,7 +26,7 @@ export const scenario: Scenario = {
   weight: 4,
   async run(scene) {
     // Else three times more would be more than one process can send.
-    const program = await scene.service({}, { entry: scene.changed(slowDisk) })
+    const program = await scene.service({}, { entry: scene.changed(...slowDisk) })
     const { baseUrl, process: child } = program
     const peak = await signupPeak(baseUrl)
 

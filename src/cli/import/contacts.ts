@@ -1,4 +1,4 @@
-import type { Entry } from '../../app/database.ts'
+import type { ImportRow } from '../../import/store.ts'
 import {
   CODE_LENGTH,
   type ContactState,
@@ -20,7 +20,7 @@ export interface BadLine {
 }
 
 /** One line: a contact, or why it is none. */
-export type Line = Entry | { readonly bad: BadLine; readonly given: Given }
+export type Line = ImportRow | { readonly bad: BadLine; readonly given: Given }
 
 /** Reads the lines of a CSV file. `isOurs`: it is an export of ours. */
 export function csvReader(columns: Columns, width: number, isOurs: boolean): (record: CsvRecord, now: number) => Line {
@@ -87,7 +87,7 @@ export interface Given {
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /** Reads one contact by the rules for a signup. A problem never repeats what was given. */
-export function entryOf(given: Given, now: number): Entry | Problem {
+export function entryOf(given: Given, now: number): ImportRow | Problem {
   const { id, name, email, state, reason, createdAt, source } = given
   const signup = parseSignup({ name, email })
   if ('problem' in signup) return signup
@@ -122,7 +122,7 @@ export function entryOf(given: Given, now: number): Entry | Problem {
   }
 }
 
-function invitationOf({ state, invitedAt, code, redeemedAt }: Given, now: number): Entry['invitation'] | Problem {
+function invitationOf({ state, invitedAt, code, redeemedAt }: Given, now: number): ImportRow['invitation'] | Problem {
   const [at, redeemed] = [pastTimeOf(invitedAt, now), pastTimeOf(redeemedAt, now)]
   if (state !== 'invited') {
     if (isAbsent(invitedAt) && isAbsent(code) && isAbsent(redeemedAt)) return undefined
@@ -166,7 +166,7 @@ function timeOf(given: unknown): number {
 }
 
 /** Cleaned like the source of a signup. */
-function sourceOf(given: object): Entry['source'] {
+function sourceOf(given: object): ImportRow['source'] {
   const values = Object.entries(given).filter(([, value]) => typeof value === 'string' && value !== '')
   return values.length === 0 ? undefined : parseSource(new URLSearchParams(values).toString())
 }

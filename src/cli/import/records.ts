@@ -167,6 +167,19 @@ export async function* textOf(file: string, signal: AbortSignal): AsyncGenerator
   }
 }
 
+/** The lines of such a file. */
+export async function* linesOf(file: string, signal: AbortSignal): AsyncGenerator<string> {
+  let [line, rest] = [1, '']
+  for await (const text of textOf(file, signal)) {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop()!
+    line += lines.length
+    yield* lines
+    if (rest.length > LONGEST) throw tooLong(line)
+  }
+  if (rest !== '') yield rest
+}
+
 export const nameOf = (file: string): string => (file === '-' ? 'Standard input' : file)
 
 const UTF_16: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' }

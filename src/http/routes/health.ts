@@ -1,4 +1,4 @@
-import type { Store } from '../../waitlist/ports/signups.ts'
+import type { Store } from '../../store/store.ts'
 import { resolvesWithin } from '../../waitlist/timers.ts'
 import type { HealthReport } from '../discovery/schemas.ts'
 import type { HttpSettings } from '../settings.ts'

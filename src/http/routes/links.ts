@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Addressee } from '../../confirm/store.ts'
 import { type Purpose, readToken } from '../../links/links.ts'
-import type { Addressee } from '../../waitlist/ports/confirmations.ts'
 import { linkPage, type Shown } from '../links/page.ts'
 import type { Languages } from '../messages/languages.ts'
 import type { HttpParts, HttpSettings, LinkParts } from '../settings.ts'

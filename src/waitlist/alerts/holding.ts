@@ -1,9 +1,9 @@
+import type { Store } from '../../store/store.ts'
 import type { Log } from '../ports/log.ts'
-import type { Upkeep } from '../ports/upkeep.ts'
 import type { Counts } from './counts.ts'
 
 export interface HoldingParts {
-  readonly store: Pick<Upkeep, 'counts'>
+  readonly store: Pick<Store, 'counts'>
   readonly log: Pick<Log, 'info' | 'warn'>
   /** Milliseconds of the limit on signups. */
   readonly window: number

@@ -1,9 +1,10 @@
+import { tryAcquireLock } from '../../store/outbox.ts'
+import type { Store } from '../../store/store.ts'
 import type { Alert, Channel, Outage } from '../ports/destination.ts'
-import type { Upkeep } from '../ports/upkeep.ts'
 import type { Counts } from './counts.ts'
 
 export interface OutagesParts {
-  readonly store: Pick<Upkeep, 'acquireInterval'>
+  readonly store: Pick<Store, 'transaction'>
   readonly channels: readonly Channel[]
   /** Aborted when the process stops. */
   readonly signal: AbortSignal
@@ -34,9 +35,10 @@ const periodic: ReadonlySet<Alert['is']> = new Set(['late', 'on time', 'holding'
  */
 export function outages({ store, channels, signal }: OutagesParts) {
   async function tellOnce(channel: Channel, about: string, alert: Alert): Promise<boolean> {
-    const distance = periodic.has(alert.is) ? SAME_PERIODIC : SAME
+    const ttl = periodic.has(alert.is) ? SAME_PERIODIC : SAME
+    const name = `${channel.name}: ${about} ${alert.is}`
     // A store that is out is no reason to say nothing.
-    const isOurs = await store.acquireInterval(`${channel.name}: ${about} ${alert.is}`, distance).catch(() => true)
+    const isOurs = await store.transaction(tx => tryAcquireLock(tx, name, ttl)).catch(() => true)
     if (!isOurs) return true
     const told = await channel.tell(alert, signal)
     return told.is === 'delivered' || told.is === 'unclear'

@@ -1,10 +1,9 @@
-import type { Signups } from '../ports/signups.ts'
-import type { Upkeep } from '../ports/upkeep.ts'
+import type { Store } from '../../store/store.ts'
 import { resolvesWithin } from '../timers.ts'
 import type { Outages } from './outages.ts'
 
 export interface WatchParts {
-  readonly store: Pick<Signups, 'check'> & Pick<Upkeep, 'counts'>
+  readonly store: Pick<Store, 'check' | 'counts'>
   readonly outages: Pick<Outages, 'store' | 'late'>
   /** Milliseconds after which what waits for a destination is late. */
   lateAfter(destination: string): number

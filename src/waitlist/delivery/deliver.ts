@@ -1,13 +1,13 @@
+import { StoreUnavailable } from '../../store/database.ts'
+import type { Delivery, Settlement } from '../../store/outbox.ts'
 import type { DeliveryResult, Failure, Outage } from '../ports/destination.ts'
 import type { Log } from '../ports/log.ts'
-import type { Delivery, Leased, Settlement } from '../ports/outbox.ts'
 import type { Creation } from '../ports/provider.ts'
-import { StoreUnavailable } from '../ports/signups.ts'
 import { summary } from '../quiet-log.ts'
 import { type Breaker, breaker } from './breaker.ts'
-import { type Claims, type Leases, leases } from './leases.ts'
 import { type Loop, loop } from './loop.ts'
 import { type Schedule, untilNext, untilOutageEnds, untilTurn } from './retry.ts'
+import { type Claims, type Leased, settling } from './settle.ts'
 
 export interface DispatcherParts<Item extends Leased = Delivery> {
   readonly store: Claims<Item>
@@ -47,9 +47,9 @@ export interface Dispatcher<Result, Item extends Leased> {
   /** Attempts the deliveries that are due. */
   readonly loop: Loop
   readonly breaker: Breaker
-  readonly claim: Leases<Item>['claim']
-  readonly settle: Leases<Item>['settle']
-  readonly settled: Leases<Item>['settled']
+  readonly claim: Claims<Item>['claim']
+  readonly settle: Claims<Item>['settle']
+  settled(signal: AbortSignal): Promise<void>
   /** Makes one attempt for a leased delivery. `stops`: of the loop; absent: it is for a visitor. Rejects only when the store does. */
   attempt(delivery: Item, signal: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>>
 }
@@ -85,11 +85,10 @@ export function dispatcher<Result extends Creation | DeliveryResult, Item extend
 ): Dispatcher<Result, Item> {
   const { name: destination, concurrency } = kind
   const state = breaker({ ...kind, log, clock, onStateChange, closed: () => background.wake() })
-  const { begin, claim, settle, settled } = leases({ store, destination, log, announce, clock })
+  const { settle, settled } = settling({ store, destination, log, announce })
   const streak = abandonments(clock)
 
   async function attempt(delivery: Item, signal: AbortSignal, stops?: () => boolean): Promise<Attempted<Result>> {
-    begin(delivery)
     const mayRepeat = kind.mayRepeat(delivery)
     // A stop may cut off what begins now, and not everything may be repeated.
     const mayBegin = () => mayRepeat || !stops?.()
@@ -130,7 +129,8 @@ export function dispatcher<Result extends Creation | DeliveryResult, Item extend
     const details = { destination, ...kind.about(delivery), attempt: delivery.attempts + 1, why: settlement.why }
     if (settlement.is === 'abandoned') sayAbandoned(details)
     // The breaker logs an outage in one line; there is none for each delivery.
-    else if (!settlement.uncounted) sayFailed({ ...details, again: `in ${Math.round(settlement.wait / 1000)} s` })
+    else if (settlement.is === 'retry' && settlement.counts)
+      sayFailed({ ...details, again: `in ${Math.round(settlement.wait / 1000)} s` })
   }
 
   const sayAbandoned = summary<Details>((deliveries, last) => {
@@ -145,7 +145,7 @@ export function dispatcher<Result extends Creation | DeliveryResult, Item extend
   const background = loop<Item>({
     async take(most) {
       const permitted = streak.permits(state.permits(most))
-      return permitted === 0 ? [] : claim(destination, permitted)
+      return permitted === 0 ? [] : store.claim(destination, permitted)
     },
     async do(delivery, signal, stops) {
       try {
@@ -165,7 +165,7 @@ export function dispatcher<Result extends Creation | DeliveryResult, Item extend
     failed: error => log.error({ destination, why: String(error) }, 'the outbox does not work'),
   })
 
-  return { loop: background, breaker: state, claim, settle, settled, attempt }
+  return { loop: background, breaker: state, claim: store.claim, settle, settled, attempt }
 }
 
 const isFailure = (result: Creation | DeliveryResult): result is Failure =>
@@ -197,14 +197,14 @@ export function judgeFailure<Item extends Leased>(
     return { is: 'abandoned', why: `${why}; it may have arrived, and a second one would not be recognised` }
   }
   if ('notSent' in failure && failure.notSent) {
-    return { is: 'waiting', wait: untilTurn(random), doubt, why, uncounted: true }
+    return { is: 'retry', wait: untilTurn(random), doubt, why, counts: false }
   }
   const own = untilNext(schedule, delivery.attempts + 1, random)
   if (blame === 'destination') {
-    return { is: 'waiting', wait: untilOutageEnds(own, random), doubt, why, uncounted: true }
+    return { is: 'retry', wait: untilOutageEnds(own, random), doubt, why, counts: false }
   }
   if (own === null) return { is: 'abandoned', why: `${why}; that was the last attempt` }
-  return { is: 'waiting', wait: own, doubt, why }
+  return { is: 'retry', wait: own, doubt, why, counts: true }
 }
 
 /** After `MANY` deliveries abandoned in a row, `FEW` are attempted in each `INTERVAL` of milliseconds. */

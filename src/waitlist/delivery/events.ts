@@ -1,6 +1,6 @@
+import type { Delivery } from '../../store/outbox.ts'
 import type { DeliveryResult, Destination } from '../ports/destination.ts'
-import type { Delivery } from '../ports/outbox.ts'
-import { eventOf } from '../rules/contact.ts'
+import { eventOf, type WaitlistEvent } from '../rules/contact.ts'
 import { type DeliveryKind, type Dispatcher, type DispatcherParts, dispatcher } from './deliver.ts'
 import { eventSchedule } from './retry.ts'
 
@@ -34,16 +34,21 @@ export function events({ destination, now = Date.now, ...parts }: EventsParts): 
     schedule: eventSchedule,
     longestPause: LONGEST_PAUSE,
     // Clocks may differ, so the age could come out negative.
-    mayRepeat: ({ contact, event }) => Math.max(0, now() - eventOf(contact, event).at.getTime()) < repeatable,
+    mayRepeat: delivery => Math.max(0, now() - eventIn(delivery).at.getTime()) < repeatable,
     // Its link would lead nowhere.
-    tell: ({ contact, event }, signal, mayBegin) =>
-      event === 'asked' && !destination.events.includes(event)
+    tell: (delivery, signal, mayBegin) =>
+      delivery.kind === 'confirmation' && !destination.events.includes(delivery.kind)
         ? Promise.resolve({ is: 'refused', why: 'confirmations were turned off' })
-        : destination.deliver(eventOf(contact, event), signal, mayBegin),
+        : destination.deliver(eventIn(delivery), signal, mayBegin),
     judge(result) {
       if (result.is === 'delivered') return result
       return { is: 'abandoned', why: result.why }
     },
   }
   return dispatcher(kind, parts)
+}
+
+function eventIn({ contact, kind }: Delivery): WaitlistEvent {
+  if (kind === 'handover') throw new Error('a hand-over goes to the provider')
+  return eventOf(contact, kind)
 }

@@ -1,5 +1,5 @@
+import type { Delivery, Settlement } from '../../store/outbox.ts'
 import type { Failure, Outage } from '../ports/destination.ts'
-import type { Delivery, Settlement } from '../ports/outbox.ts'
 import type { Creation, Provider } from '../ports/provider.ts'
 import type { Breaker } from './breaker.ts'
 import { type Attempted, type DeliveryKind, type DispatcherParts, dispatcher } from './deliver.ts'
@@ -20,8 +20,8 @@ export type HandedOver =
 export interface HandOver {
   /** Hands pending contacts over in the background. */
   readonly loop: Loop
-  /** Leases the hand-over of this contact; undefined: it is leased already, or has ended. */
-  claim(contact: number): Promise<Delivery | undefined>
+  /** Leases the hand-over of the contact with this address; undefined: it is leased already, or has ended. */
+  claim(address: string): Promise<Delivery | undefined>
   readonly breaker: Breaker
   /** Makes one attempt for a waiting visitor, or none if the breaker forbids it. Rejects only when the store does. */
   attempt(delivery: Delivery, signal: AbortSignal): Promise<HandedOver>
@@ -65,8 +65,8 @@ export function handOver({ provider, ...parts }: HandOverParts): HandOver {
     loop,
     settled,
     breaker,
-    async claim(contact) {
-      const [delivery] = await claim(provider.name, 1, contact)
+    async claim(address) {
+      const [delivery] = await claim(provider.name, 1, address)
       return delivery
     },
     async attempt(delivery, signal) {
@@ -74,7 +74,7 @@ export function handOver({ provider, ...parts }: HandOverParts): HandOver {
       if (refusal === null && !signal.aborted) return answerTo(await attempt(delivery, signal), breaker.refusal)
       const because = refusal ?? 'unreachable'
       const why = `not sent: ${refusal === null ? 'the service was stopped' : NOT_SENT[refusal]}`
-      await settle(delivery, { is: 'waiting', wait: 0, doubt: delivery.doubt, why, uncounted: true })
+      await settle(delivery, { is: 'retry', wait: 0, doubt: delivery.doubt, why, counts: false })
       return { is: 'kept', because }
     },
   }

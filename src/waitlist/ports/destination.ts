@@ -78,8 +78,8 @@ export type Alert =
       readonly is: 'digest'
       readonly joined: number
       readonly invited: number
-      /** How many of both an earlier message may have counted. */
-      readonly doubtful: number
+      /** Whether an earlier message may have counted some of both. */
+      readonly doubt: boolean
       /** The names of the first who joined; none, if they are not to be told. */
       readonly names: readonly string[]
       /** Contacts on the list; null: they could not be counted. */
@@ -103,7 +103,7 @@ export interface Channel {
   /** What people call it, within a sentence. */
   readonly title: string
   /** The minimum between two digests, in milliseconds. */
-  readonly distance: number
+  readonly minInterval: number
   /** Whether it is told names. */
   readonly withNames: boolean
   /** Sends one message. `signal` aborts the call. Never rejects. */

@@ -13,14 +13,3 @@ export interface Limiter {
   take(client: string): Promise<RateDecision>
   close(): Promise<void>
 }
-
-/** Turns that all instances share, so that together they keep a vendor's documented rate. */
-export interface SharedPace {
-  /**
-   * Takes a turn among all callers with the same `key`: at most `calls` begin within any `per` milliseconds. Resolves
-   * with the milliseconds until the turn, or with null if they would exceed `longest`; then no turn is taken. Never
-   * rejects: while turns cannot be shared, the wait is 0.
-   */
-  take(key: string, calls: number, per: number, longest: number): Promise<number | null>
-  close(): Promise<void>
-}

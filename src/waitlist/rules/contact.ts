@@ -32,8 +32,8 @@ export interface Contact {
   readonly reason?: HoldReason | undefined
   /** When the signup was recorded. */
   readonly createdAt: Date
-  /** How a mail asked for a confirmation: of those who are unconfirmed, and only of those. */
-  readonly asked?: Asked | undefined
+  /** The mails that ask for a confirmation: of those who are unconfirmed, and only of those. */
+  readonly confirmation?: ConfirmationMails | undefined
   /** When the address was confirmed by its link; absent: it never had to be. */
   readonly confirmedAt?: Date | undefined
   /** Where the signup came from; absent if that is not known. */
@@ -56,17 +56,17 @@ export type Source = { readonly [Parameter in (typeof sourceParameters)[number]]
 export const sourceLabel = (source: Source | undefined): string | null => source?.utm_source ?? source?.ref ?? null
 
 /** Mails that ask a contact to confirm its address. */
-export interface Asked {
+export interface ConfirmationMails {
   /** When the last one was stored to be sent. */
   readonly at: Date
-  /** How many of them there are: 1..`ASKED_MOST`. */
+  /** How many of them there are: 1..`RESEND_MOST`. */
   readonly times: number
 }
 
 /** Mails to one address that is not confirmed: one, and three when the signup is repeated. */
-export const ASKED_MOST = 4
+export const RESEND_MOST = 4
 /** Milliseconds between two of them. */
-export const ASKED_DISTANCE = 600_000
+export const RESEND_AFTER = 600_000
 
 export interface ContactEvent {
   /** The name that automations know it by, such as `waitlist.joined`. */
@@ -97,16 +97,19 @@ export const isCode = (text: string): boolean => CODE.test(text)
 export const newsKinds = ['joined', 'invited'] as const
 export type NewsKind = (typeof newsKinds)[number]
 
-/** What a contact can be told itself: of these, and that it was `asked` to confirm its address. */
-export const eventKinds = [...newsKinds, 'asked'] as const
+/** What destinations are sent for a contact: its events, and the mail that asks it for a confirmation. */
+export const eventKinds = [...newsKinds, 'confirmation'] as const
 export type EventKind = (typeof eventKinds)[number]
+
+/** What a delivery is for: a contact that is handed over to the provider, or one of these. */
+export type DeliveryKind = 'handover' | EventKind
 
 /** What destinations are told of a contact. */
 export interface WaitlistEvent extends ContactEvent {
   readonly kind: EventKind
   /**
    * The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`, and one more
-   * if it was asked to confirm. Each time it is asked has another one.
+   * for a confirmation. Each mail that asks for one has another id.
    */
   readonly id: string
   readonly contact: Contact
@@ -119,16 +122,16 @@ const prefixes: Readonly<Record<NewsKind, string>> = { joined: 'evt', invited: '
 /** A contact has at most one event of each kind, so the contact's id names it. */
 export const eventId = ({ id }: Pick<Contact, 'id'>, kind: NewsKind): string => `${prefixes[kind]}_${id}`
 
-/** What destinations are sent for a contact that has an event of this kind, or was asked. */
+/** What destinations are sent for a contact that has an event of this kind, or is unconfirmed. */
 export function eventOf(contact: Contact, kind: EventKind): WaitlistEvent {
-  const { event, invitation, asked } = contact
+  const { event, invitation, confirmation } = contact
   if (kind === 'joined' && event !== undefined) return { kind, id: eventId(contact, kind), ...event, contact }
   if (kind === 'invited' && invitation?.name !== undefined) {
     const { name, at, code } = invitation
     return { kind, id: eventId(contact, kind), name, at, contact, code }
   }
-  if (kind === 'asked' && asked !== undefined) {
-    return { kind, id: `ask${asked.times}_${contact.id}`, name: kind, at: asked.at, contact }
+  if (kind === 'confirmation' && confirmation !== undefined) {
+    return { kind, id: `ask${confirmation.times}_${contact.id}`, name: kind, at: confirmation.at, contact }
   }
   throw new Error('this contact has no such event')
 }
@@ -144,7 +147,7 @@ export interface DeliveryRecord {
   readonly contactId: string
   /** Null for a hand-over, and for a mail that asks to confirm: their contact has no event yet. */
   readonly eventId: string | null
-  readonly event: EventKind
+  readonly kind: DeliveryKind
   readonly destination: string
   readonly state: DeliveryState
   /** Attempts since it was created or replayed, not counting those during an outage. */

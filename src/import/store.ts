@@ -1,0 +1,152 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { addDeliveries, beginningOf, type SignupTargets } from '../store/activate.ts'
+import { REST, STEP } from '../store/bulk.ts'
+import type { Database, Tx } from '../store/database.ts'
+import { erasedAt } from '../store/erasures.ts'
+import { contactRow, type NewContact } from '../store/rows.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
+import type { ContactState, HoldReason, Invitation, Source } from '../waitlist/rules/contact.ts'
+import { emailKey, type Signup } from '../waitlist/rules/signup.ts'
+
+/** One contact to be, from a file. */
+export interface ImportRow {
+  readonly signup: Signup
+  /** UUIDv7; absent: a new one. */
+  readonly id?: string | undefined
+  readonly state: ContactState
+  /** Of those that are held, and only of those. */
+  readonly reason?: HoldReason | undefined
+  /** Absent: now. */
+  readonly createdAt?: Date | undefined
+  readonly source?: Source | undefined
+  /** Of those that are invited, and only of those. */
+  readonly invitation?: Omit<Invitation, 'name'> | undefined
+  /** Absent: it never had to be, or is unconfirmed. */
+  readonly confirmedAt?: Date | undefined
+}
+
+export interface ImportOptions {
+  /** Null: nobody is notified of the contacts. Otherwise they are stored like new signups, unless they are held or invited. */
+  readonly targets: SignupTargets | null
+  /** Only looks what would become of the rows. */
+  readonly dryRun: boolean
+  /** Called after each step. */
+  readonly onProgress: (soFar: Imported) => void
+  /** Ends the import between two steps. What was added stays; with the same rows, the next call ends with the same list. */
+  readonly signal: AbortSignal
+}
+
+/** How many rows were added, were on the list already, or stay away since their address was erased. */
+export type Imported = Readonly<Record<ImportOutcome, number>>
+export type ImportOutcome = 'added' | 'existing' | 'erased'
+
+/**
+ * Adds contacts in the order of their rows. Of several rows with one address the first counts, and a contact that is on the
+ * list stays as it is. An address that was erased is added only if its row is of a later time.
+ */
+export async function importContacts(
+  database: Database,
+  batches: AsyncIterable<readonly ImportRow[]>,
+  { targets, dryRun, onProgress, signal }: ImportOptions,
+): Promise<Imported> {
+  const counts = { added: 0, existing: 0, erased: 0 }
+  const seen = new Set<string>()
+  for await (const batch of stepsOf(batches)) {
+    if (signal.aborted) break
+    if (!dryRun) database.requireRoom()
+    const outcomes = dryRun
+      ? await database.read(tx => outcomesOf(tx, batch, seen))
+      : await database.transaction(tx => add(tx, batch, targets))
+    for (const outcome of outcomes) counts[outcome]++
+    onProgress(counts)
+    if (!dryRun) await sleep(REST)
+  }
+  return counts
+}
+
+/** Few enough in a transaction that signups need not wait. */
+async function* stepsOf(batches: AsyncIterable<readonly ImportRow[]>): AsyncGenerator<readonly ImportRow[]> {
+  for await (const batch of batches) {
+    for (let from = 0; from < batch.length; from += STEP) yield batch.slice(from, from + STEP)
+  }
+}
+
+const keyOf = ({ signup }: ImportRow): string => emailKey(signup.email)
+
+/** `seen`: the addresses of rows before these, to which theirs are added. */
+async function outcomesOf(
+  tx: Tx,
+  batch: readonly ImportRow[],
+  seen = new Set<string>(),
+): Promise<readonly ImportOutcome[]> {
+  const rows = await tx.all<{ email_key: string }>(
+    `select email_key from contact where ${tx.dialect.among('email_key', '$1')}`,
+    [batch.map(keyOf)],
+  )
+  const listed = new Set(rows.map(({ email_key }) => email_key))
+  const erased = await erasedAt(
+    tx,
+    batch.map(({ signup }) => signup.email),
+  )
+  return batch.map(row => {
+    const key = keyOf(row)
+    if (listed.has(key) || seen.has(key)) return 'existing'
+    const at = erased.get(key)
+    // Only a contact that is certainly younger than the erasure may come back.
+    if (at !== undefined && (row.createdAt === undefined || row.createdAt <= at)) return 'erased'
+    seen.add(key)
+    return 'added'
+  })
+}
+
+async function add(
+  tx: Tx,
+  batch: readonly ImportRow[],
+  targets: SignupTargets | null,
+): Promise<readonly ImportOutcome[]> {
+  const outcomes = await outcomesOf(tx, batch)
+  const added = batch.filter((_, i) => outcomes[i] === 'added')
+  await requireFreeCodes(tx, added)
+  const beginning = targets === null ? null : beginningOf(targets)
+  const isNotified = ({ state }: ImportRow) => beginning !== null && state !== 'held' && state !== 'invited'
+  const contacts = added.map((row): NewContact => {
+    const { name, email } = row.signup
+    const { id, reason, source, invitation, confirmedAt } = row
+    const begins = isNotified(row) && beginning !== null ? beginning : { state: row.state, eventName: null }
+    const createdAt = row.createdAt?.getTime() ?? tx.now
+    return { id, name, email, reason, source, invitation, confirmedAt, createdAt, ...begins }
+  })
+  const numbers = await tx.insertNew(
+    'contact',
+    contacts.map(contact => contactRow(contact, tx.now)),
+    'email_key',
+  )
+  if (beginning !== null) {
+    const notified = added.filter(isNotified).flatMap(row => numbers.get(keyOf(row)) ?? [])
+    await addDeliveries(tx, notified, beginning.kind, beginning.destinations)
+  }
+  // Somebody may have just signed up.
+  return batch.map((row, i) => (outcomes[i] === 'added' && !numbers.has(keyOf(row)) ? 'existing' : outcomes[i]!))
+}
+
+/** @throws {OperatorError} if one of them has the code of somebody else. */
+async function requireFreeCodes(tx: Tx, rows: readonly ImportRow[]): Promise<void> {
+  const owners = new Map<string, string>()
+  const refuse = (email: string, owner: string) => {
+    throw new OperatorError(
+      `${email} has the code of ${owner}. Give one of them another code, and run it again: it goes on.`,
+    )
+  }
+  for (const { signup, invitation } of rows) {
+    if (invitation === undefined) continue
+    const owner = owners.get(invitation.code)
+    if (owner !== undefined) refuse(signup.email, owner)
+    owners.set(invitation.code, signup.email)
+  }
+  if (owners.size === 0) return
+  const [taken] = await tx.all<{ code: string; email: string }>(
+    `select code, email from contact where ${tx.dialect.among('code', '$1')} limit 1`,
+    [[...owners.keys()]],
+  )
+  if (taken !== undefined) refuse(owners.get(taken.code)!, taken.email)
+}

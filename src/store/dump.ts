@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { OperatorError } from '../waitlist/ports/log.ts'
+import type { Database, Row, Tx } from './database.ts'
+
+/**
+ * The portable form of a list: JSON Lines, the same for both engines. The first line names the form, each of the others is a
+ * row with its table, and the last has the counts of the rows and a SHA-256 of all lines before it.
+ */
+
+/** Every table that carries a promise, in the order of their references, with what its rows are ordered by. */
+const tables = {
+  contact: 'number',
+  delivery: 'number',
+  channel: 'name',
+  erased: 'hash',
+  secret: 'name',
+  proof: 'nonce',
+}
+type Table = keyof typeof tables
+
+const FORM = 'waitlist dump 1'
+/** Rows in memory at once. */
+const PAGE = 1_000
+
+interface End {
+  readonly counts: Readonly<Record<string, number>>
+  readonly sha256: string
+}
+
+/** The lines of a dump, of one moment. */
+export const dump = (database: Database, write: (lines: string) => Promise<unknown>): Promise<End['counts']> =>
+  database.read(async tx => {
+    const hash = createHash('sha256')
+    const put = (lines: readonly object[]) => {
+      const text = lines.map(line => `${JSON.stringify(line)}\n`).join('')
+      hash.update(text)
+      return write(text)
+    }
+    await put([{ form: FORM }])
+    const counts: Record<string, number> = {}
+    for (const [table, key] of Object.entries(tables)) {
+      counts[table] = 0
+      let after: Row[string] | undefined
+      for (;;) {
+        const rows = await tx.all<Row>(
+          `select * from ${table}${after === undefined ? '' : ` where ${key} > $1`} order by ${key} limit ${PAGE}`,
+          after === undefined ? [] : [after],
+        )
+        if (rows.length === 0) break
+        await put(rows.map(row => ({ table, ...row })))
+        counts[table] += rows.length
+        after = rows.at(-1)![key]
+      }
+    }
+    await write(`${JSON.stringify({ counts, sha256: hash.digest('hex') })}\n`)
+    return counts
+  })
+
+/**
+ * Loads a dump into a database whose tables are empty, all of it or nothing. `lines` begins anew with each call: first they are
+ * checked.
+ *
+ * @throws {OperatorError} when the dump is not whole, or the tables are not empty.
+ */
+export async function load(database: Database, lines: () => AsyncIterable<string>): Promise<End['counts']> {
+  const end = await endOf(lines())
+  return database.transaction(
+    async tx => {
+      await requireEmpty(tx, database.name)
+      const counts: Record<string, number> = Object.fromEntries(Object.keys(tables).map(table => [table, 0]))
+      let batch: { readonly table: Table; readonly rows: Row[] } = { table: 'contact', rows: [] }
+      const flush = async () => {
+        await tx.insert(batch.table, batch.rows)
+        counts[batch.table]! += batch.rows.length
+      }
+      for await (const line of lines()) {
+        const { table, ...row } = parse(line) as { table?: Table } & Row
+        // The first line and the last.
+        if (table === undefined) continue
+        // They become part of a statement.
+        const isKnown = Object.hasOwn(tables, table) && Object.keys(row).every(column => /^[a-z_]+$/.test(column))
+        if (!isKnown) throw damaged('it has a table or a column that is unknown')
+        if (table !== batch.table || batch.rows.length === PAGE) {
+          await flush()
+          batch = { table, rows: [] }
+        }
+        batch.rows.push(row)
+      }
+      await flush()
+      if (Object.keys(counts).some(each => counts[each] !== end.counts[each])) throw damaged('rows are missing')
+      for (const table of ['contact', 'delivery']) {
+        const text = tx.dialect.nextNumber(table)
+        if (text !== null) await tx.all(text)
+      }
+      return counts
+    },
+    { repeatable: false },
+  )
+}
+
+/** The last line of a dump that is whole. */
+async function endOf(lines: AsyncIterable<string>): Promise<End> {
+  const hash = createHash('sha256')
+  let last: string | undefined
+  for await (const line of lines) {
+    if (last === undefined && parse(line).form !== FORM) throw damaged('it is none')
+    if (last !== undefined) hash.update(`${last}\n`)
+    last = line
+  }
+  const end = parse(last ?? '') as Partial<End>
+  if (end.sha256 === undefined || end.counts === undefined) throw damaged('its end is missing')
+  if (end.sha256 !== hash.digest('hex')) throw damaged('its checksum is another one')
+  return { counts: end.counts, sha256: end.sha256 }
+}
+
+async function requireEmpty(tx: Tx, name: string): Promise<void> {
+  for (const table of Object.keys(tables)) {
+    const rows = await tx.all(`select 1 from ${table} limit 1`)
+    if (rows.length > 0)
+      throw new OperatorError(`${name} is not empty. Give a database without tables, or without rows in them.`)
+  }
+}
+
+const damaged = (why: string) => new OperatorError(`The dump cannot be loaded: ${why}. Nothing was changed.`)
+
+/** The object in a line; an empty one if there is none. */
+function parse(line: string): Readonly<Record<string, unknown>> {
+  try {
+    const read: unknown = JSON.parse(line)
+    if (typeof read === 'object' && read !== null) return read as Readonly<Record<string, unknown>>
+  } catch {}
+  return {}
+}

@@ -1,0 +1,107 @@
+/**
+ * The background thread of a database file: it reads what takes long, and brings the log into the database, so that the main
+ * thread, which writes, does neither.
+ */
+
+import { fsyncSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Value } from '../database.ts'
+import { statementsOf } from './connection.ts'
+
+export type Request =
+  | { readonly do: 'read'; readonly text: string; readonly values?: readonly Value[] | undefined }
+  | { readonly do: 'checkpoint'; readonly how: Checkpoint }
+
+/** `passive`: beside those who commit. With the others nobody commits meanwhile, and the log is begun anew, or emptied. */
+export type Checkpoint = 'passive' | 'restart' | 'truncate'
+
+export type Answer =
+  | { readonly rows: readonly unknown[] }
+  /** The pages that the log has; 0: it was begun anew. */
+  | { readonly left: number }
+  | { readonly error: string; readonly errcode: number | undefined }
+
+export interface ThreadData {
+  readonly path: string
+  /** Of the database file: the process opens it once, since closing one frees SQLite's locks. */
+  readonly descriptor: number
+}
+
+/** Pages that are left for the next step. */
+const REST = 250
+/** Rounds of one step: signups go on meanwhile. */
+const ROUNDS = 3
+
+/** Milliseconds that it waits for a lock: with that of writers, restart and truncate wait for those who read. */
+const BUSY_TIMEOUT = 100
+
+/** SQLITE_IOERR_FSYNC. */
+const NOT_SYNCED = 1_034
+
+const { path, descriptor } = workerData as ThreadData
+const reader = new DatabaseSync(path, { readOnly: true, timeout: 1_000 })
+const { all } = statementsOf(reader)
+const writer = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
+writer.exec(
+  'pragma synchronous = normal; pragma wal_autocheckpoint = 0; pragma journal_size_limit = 67108864;' +
+    ' pragma checkpoint_fullfsync = on',
+)
+
+interface Copied {
+  readonly busy: number
+  readonly log: number
+  readonly checkpointed: number
+}
+const checkpoint = (how: Checkpoint): Copied =>
+  writer.prepare(`pragma wal_checkpoint(${how})`).get() as unknown as Copied
+
+/** A change that really is one: it begins the log anew, and syncs its header, so that the main thread does not. */
+const touch = writer.prepare(
+  "insert into job_lock (name, until) values ('log', 1) on conflict (name) do update set until = until + 1",
+)
+
+/** Passive does so only when it has copied everything. */
+function syncDatabase(): void {
+  try {
+    fsyncSync(descriptor)
+  } catch (error) {
+    throw Object.assign(error as Error, { errcode: NOT_SYNCED })
+  }
+}
+
+function shorten(how: Checkpoint): Answer {
+  let before = -1
+  let last = checkpoint('passive')
+  for (let round = 1; round < ROUNDS && last.log - last.checkpointed > REST; round++) {
+    syncDatabase()
+    before = last.checkpointed
+    last = checkpoint('passive')
+  }
+  if (last.log > last.checkpointed) syncDatabase()
+  // Somebody who reads keeps the log from being copied. Restart would wait for them with the lock of writers.
+  const advances = last.checkpointed > before
+  const isAnew = how !== 'passive' && advances && checkpoint(how).busy === 0
+  if (isAnew || last.checkpointed === last.log) touch.run()
+  return { left: isAnew ? 0 : last.log }
+}
+
+function answer(request: Request): Answer {
+  try {
+    if (request.do === 'checkpoint') return shorten(request.how)
+    return { rows: all(request.text, request.values) }
+  } catch (error) {
+    const { message, errcode } = error as Error & { errcode?: number }
+    return { error: message, errcode }
+  }
+}
+
+parentPort!.on('message', (request: Request | 'close') => {
+  if (request !== 'close') {
+    parentPort!.postMessage(answer(request))
+    return
+  }
+  reader.close()
+  writer.close()
+  parentPort!.close()
+})

@@ -1,0 +1,116 @@
+import { randomInt } from 'node:crypto'
+import type { Commits } from '../telemetry/telemetry.ts'
+import type { Counts } from '../waitlist/alerts/counts.ts'
+import type { Signup } from '../waitlist/rules/signup.ts'
+import { deliveryRow } from './activate.ts'
+import { type BatchBounds, batches, storeBounds } from './batches.ts'
+import { countAll } from './counts.ts'
+import type { Database } from './database.ts'
+import { claim, type Delivery, moveHandovers, type Settled, type Settlement, settle } from './outbox.ts'
+import { sharedSecret } from './secret.ts'
+import { type Admission, admit, type Entry, entryOf, type SignupRules } from './signups.ts'
+
+/** Keeps contacts and their deliveries. What is asked of it resolves when it is synced to disk, or rejects. */
+export interface Store extends Pick<Database, 'transaction' | 'read' | 'statement' | 'truncateLog' | 'failure'> {
+  /** Records a signup. */
+  admit(signup: Signup): Promise<Admission>
+  /** Whether more signups come than can be stored. To refuse one then, before `admit`, keeps the others fast. */
+  isBehind(): boolean
+  /** Leases due deliveries (`claim` in outbox.ts). */
+  claim(destination: string, most: number, address?: string): Promise<readonly Delivery[]>
+  /** Ends an attempt. False: its lease was lost, and nothing was changed. */
+  settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
+  /** Counts everything. All who ask meanwhile share it: among millions it takes a second. */
+  counts(): Promise<Counts>
+  /** A random value that all instances share. */
+  secret(name: string): Promise<string>
+  /** Resolves when a signup could be stored now: something was written within the last second. */
+  check(): Promise<void>
+  /** Refuses everything that waits, and everything that comes, since a stop cannot wait any longer. */
+  refuse(): void
+  /** Completes what was accepted, then releases every resource. */
+  close(): Promise<void>
+}
+
+export interface StoreOptions extends SignupRules {
+  readonly bounds?: Partial<BatchBounds>
+  /** Null: commits are not measured. */
+  readonly commits?: Commits | null
+}
+
+/** Milliseconds for which a check is good. */
+const CHECKED = 1_000
+
+export async function openStore(database: Database, options: StoreOptions): Promise<Store> {
+  const { targets, commits = null } = options
+  const bounds = { ...storeBounds, ...options.bounds }
+  const { provider } = targets
+  if (provider !== null) await database.transaction(tx => moveHandovers(tx, provider))
+
+  const signups = batches<Entry, Admission>(async entries => {
+    database.requireRoom()
+    const began = performance.now()
+    const admissions = await database.transaction(tx => admit(tx, entries, options))
+    commits?.note((performance.now() - began) / 1_000, entries.length)
+    return admissions
+  }, bounds)
+  if (commits !== null) commits.waiting = signups.waiting
+  const settlements = batches<Settled, boolean>(all => database.transaction(tx => settle(tx, all, targets)), bounds)
+  let checkedAt = Number.NEGATIVE_INFINITY
+  let checking: Promise<void> | null = null
+  let counting: Promise<Counts> | null = null
+  let closed: Promise<void> | undefined
+
+  return {
+    transaction: database.transaction,
+    read: database.read,
+    statement: database.statement,
+    truncateLog: database.truncateLog,
+    failure: database.failure,
+    admit: signup => signups.submit(entryOf(signup)),
+    isBehind: signups.isBehind,
+    async claim(destination, most, address) {
+      database.requireRoom()
+      return database.transaction(tx => claim(tx, destination, most, address))
+    },
+    settle: (delivery, settlement) => settlements.submit({ delivery, settlement }),
+    counts() {
+      counting ??= database.read(countAll).finally(() => {
+        counting = null
+      })
+      return counting
+    },
+    secret: name => database.transaction(tx => sharedSecret(tx, name)),
+    async check() {
+      if (performance.now() - checkedAt < CHECKED) return
+      checking ??= write(database).finally(() => {
+        checking = null
+      })
+      await checking
+      checkedAt = performance.now()
+    },
+    refuse() {
+      signups.refuse()
+      settlements.refuse()
+    },
+    close() {
+      closed ??= Promise.all([signups.drain(), settlements.drain()]).then(database.close)
+      return closed
+    },
+  }
+}
+
+/**
+ * Stores a signup and takes it back in the same transaction: that needs the rights, the locks and the room that one needs.
+ * Its number is none that a signup gets.
+ */
+async function write(database: Database): Promise<void> {
+  database.requireRoom()
+  const number = -1 - randomInt(2 ** 40)
+  const contact = { number, id: '', name: '', email: '', email_key: String(number), state: 'listed', created_at: 0 }
+  await database.transaction(async tx => {
+    await tx.insert('contact', [contact])
+    await tx.insert('delivery', [{ ...deliveryRow(tx, number, '', 'joined'), number }])
+    await tx.run('delete from contact where number = $1', [number])
+  })
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { invitationOf, redeem } from '../../src/invite/store.ts'
+import type { Course } from '../../src/store/bulk.ts'
+import type { ContactFilter } from '../../src/store/contacts.ts'
+import type { Store } from '../../src/store/store.ts'
+import { eventId, eventOf } from '../../src/waitlist/rules/contact.ts'
+import { course, emailsOf, forEachEngine, type MakePlace, signup } from '../store/place.ts'
+
+const destinations = ['webhook', 'mail']
+const targets = { eventName: 'waitlist.invited', destinations }
+
+const visitors = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, i) => `v${from + i}@example.com`)
+
+/** So many have joined in their order, and what that notified was delivered. */
+async function listed(place: MakePlace, t: TestContext, count: number) {
+  const here = await place(t)
+  const { operator } = here
+  const store = await here.open({ destinations, trackSources: true })
+  for (const email of visitors(1, count)) await store.admit(signup('Visitor', email))
+  for (const destination of destinations) {
+    const claimed = await store.claim(destination, count)
+    await Promise.all(claimed.map(each => store.settle(each, { is: 'delivered' })))
+  }
+  return {
+    ...here,
+    store,
+    invite: (most?: number, filter: ContactFilter = {}) => operator.invite(filter, most, targets, course),
+    invited: async () => Array.fromAsync(operator.contacts({ state: 'invited' })),
+  }
+}
+
+const codeIn = (store: Store) => ({
+  show: (code: string) => store.transaction(tx => invitationOf(tx, code)),
+  redeem: (code: string) => store.transaction(tx => redeem(tx, code)),
+})
+
+forEachEngine('invitations', place => {
+  test('the first who came are invited, the next call takes the next; each with a code, an event and its deliveries', async t => {
+    const { store, operator, invite, invited } = await listed(place, t, 7)
+    assert.equal((await operator.countInvitable({}, 3)).total, 3)
+    assert.deepEqual(await invite(3), { done: 3, missing: [] })
+    assert.deepEqual(await invite(2), { done: 2, missing: [] })
+    const people = await invited()
+    assert.deepEqual(
+      people.map(({ email }) => email),
+      visitors(1, 5),
+    )
+    const codes = people.map(({ invitation }) => invitation?.code ?? '')
+    for (const code of codes) assert.match(code, /^[\w-]{22}$/)
+    assert.equal(new Set(codes).size, 5)
+    for (const destination of destinations) {
+      const claimed = await store.claim(destination, 10)
+      assert.deepEqual(emailsOf(claimed), visitors(1, 5))
+      for (const [i, { contact, kind, attempts, doubt }] of claimed.entries()) {
+        assert.deepEqual([kind, attempts, doubt], ['invited', 0, false])
+        const { id, name, code, at } = eventOf(contact, 'invited')
+        assert.deepEqual([id, name, code], [eventId(contact, 'invited'), 'waitlist.invited', codes[i]])
+        assert.ok(Math.abs(Date.now() - at.getTime()) < 60_000)
+        assert.equal(contact.event?.name, 'waitlist.joined')
+      }
+    }
+    assert.deepEqual(await invite(5), { done: 2, missing: [] })
+    assert.deepEqual(await invite(5), { done: 0, missing: [] })
+  })
+
+  test('addresses, a text, a source and times say which; those who cannot be invited are named', async t => {
+    const { store, operator, sql, invite } = await listed(place, t, 3)
+    await store.admit({ ...signup('Visitor', 'v4@example.com'), source: { utm_source: 'hn' } })
+    const ago = (hours: number) => new Date(Date.now() - hours * 3_600_000)
+    await sql("update contact set created_at = $1 where email = 'v2@example.com'", [ago(2).getTime()])
+    const chosen = async (filter: ContactFilter) => {
+      const { total } = await operator.countInvitable(filter)
+      assert.equal((await invite(undefined, filter)).done, total)
+      return total
+    }
+    assert.equal(await chosen({ until: ago(1) }), 1)
+    assert.equal(await chosen({ since: ago(-1) }), 0)
+    assert.equal(await chosen({ source: 'hn' }), 1)
+    assert.equal(await chosen({ search: 'V3@' }), 1)
+    const addresses = ['V1@Example.com', 'v2@example.com', 'nobody@example.com']
+    assert.deepEqual(await invite(undefined, { addresses }), {
+      done: 1,
+      missing: [
+        { address: 'v2@example.com', state: 'invited' },
+        { address: 'nobody@example.com', state: null },
+      ],
+    })
+    assert.equal((await invite(undefined, { addresses: [] })).done, 0, 'nobody is not everybody')
+  })
+
+  test('operators who invite at once each invite as many as they asked for; one who stops leaves the rest', async t => {
+    const here = await place(t)
+    const { operator } = here
+    const store = await here.open({ destinations: ['webhook'] })
+    const emails = visitors(1, 1_500)
+    await Promise.all(emails.map(email => store.admit(signup('Visitor', email))))
+    for (const each of await store.claim('webhook', 2_000)) void store.settle(each, { is: 'delivered' })
+    const order = (await Array.fromAsync(operator.contacts({}))).map(({ email }) => email)
+    const invite = (most: number, given: Course = course) =>
+      operator.invite({}, most, { ...targets, destinations: ['webhook'] }, given)
+    const stop = new AbortController()
+    const stopped = await invite(800, { signal: stop.signal, onProgress: () => stop.abort() })
+    assert.ok(stopped.done > 0 && stopped.done < 800, `${stopped.done}`)
+    const both = await Promise.all([invite(250), nextTurn().then(() => invite(250))])
+    assert.deepEqual(
+      both.map(({ done }) => done),
+      [250, 250],
+    )
+    const invited = await store.claim('webhook', 2_000)
+    assert.deepEqual(emailsOf(invited).toSorted(), order.slice(0, stopped.done + 500).toSorted())
+  })
+
+  test('a code is redeemed once, however many ask at once; nobody else has it', async t => {
+    const { store, operator, invite, invited } = await listed(place, t, 2)
+    const code = codeIn(store)
+    await invite()
+    const [ada, bob] = (await invited()).map(({ invitation }) => invitation!)
+    const known = { email: 'v1@example.com', name: 'Visitor', invitedAt: ada!.at }
+    assert.deepEqual(await code.show(ada!.code), { ...known, redeemedAt: null })
+    const answers = await Promise.all(Array.from({ length: 8 }, () => code.redeem(ada!.code)))
+    const { redeemedAt } = answers[0]!
+    assert.ok(Math.abs(redeemedAt!.getTime() - Date.now()) < 60_000)
+    for (const answer of [...answers, await code.redeem(ada!.code), await code.show(ada!.code)])
+      assert.deepEqual(answer, { ...known, redeemedAt })
+    const other = [...ada!.code].toReversed().join('')
+    for (const wrong of [other, ada!.code.toLowerCase(), ''])
+      assert.deepEqual([await code.show(wrong), await code.redeem(wrong)], [null, null])
+    assert.equal(await operator.addressOf(ada!.code), 'v1@example.com')
+    assert.equal(await operator.addressOf(other), undefined)
+    assert.equal((await code.show(bob!.code))?.redeemedAt, null)
+    const { contacts, redeemed } = await operator.counts()
+    assert.deepEqual([contacts.invited, redeemed], [2, 1])
+    await operator.erase('v1@example.com')
+    assert.deepEqual([await code.show(ada!.code), await code.redeem(ada!.code)], [null, null])
+  })
+
+  test('what waits is as old as the invitation, and not as the signup', async t => {
+    const { operator, sql, invite } = await listed(place, t, 1)
+    await invite()
+    await sql('update contact set created_at = 0, event_at = 0')
+    const waiting = (await operator.counts()).deliveries.filter(({ state }) => state === 'waiting')
+    assert.equal(waiting.length, 2)
+    for (const { oldest } of waiting) assert.ok(Date.now() - oldest!.getTime() < 60_000)
+  })
+})
