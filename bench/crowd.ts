@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { CONNECTIONS } from '../src/http/wire/limits.ts'
+import { CONNECTIONS } from '../src/http/limits.ts'
 import { measure, type Sample } from './measure.ts'
 import type { Plan } from './options.ts'
 import { startService } from './processes.ts'

@@ -15,8 +15,8 @@ import type { StatsOptions } from './cli/stats.ts'
 import { type Config, readConfig } from './config/config.ts'
 import { environment } from './config/environment.ts'
 import { allVendors, type SettingsTable, settings } from './config/settings.ts'
+import { contactStates, deliveryStates, holdReasons } from './signup/contact.ts'
 import { OperatorError } from './waitlist/ports/log.ts'
-import { contactStates, deliveryStates, holdReasons } from './waitlist/rules/contact.ts'
 
 // Each command loads its code on demand, so that starting the service reads no other command's.
 const program = new Command('waitlist')

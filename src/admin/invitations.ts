@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Redeemable } from '../invite/store.ts'
-import { isCode } from '../waitlist/rules/contact.ts'
+import { isCode } from '../signup/contact.ts'
 import { within } from '../waitlist/timers.ts'
 
 /** What the owner's app asks of the store about the code of an invitation. */

@@ -1,7 +1,7 @@
 import { type Gauge, Registry } from '@prometheus-io/client'
+import { contactStates, deliveryStates, holdReasons } from '../signup/contact.ts'
 import { countOf, type Histogram } from '../telemetry/telemetry.ts'
 import type { Counts } from '../waitlist/alerts/counts.ts'
-import { contactStates, deliveryStates, holdReasons } from '../waitlist/rules/contact.ts'
 import type { Reading } from './reading.ts'
 
 export type Format = 'text' | 'OpenMetrics'

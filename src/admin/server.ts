@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { isIP, type Socket } from 'node:net'
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
-import { listen, originOf, portOf } from '../listen.ts'
+import { listen, originOf, portOf } from '../http/listen.ts'
 import { summary } from '../waitlist/quiet-log.ts'
 import { type Invitations, invitationRoute } from './invitations.ts'
 import { metrics } from './metrics.ts'

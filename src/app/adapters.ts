@@ -7,6 +7,7 @@ import type { InvitationTargets } from '../invite/store.ts'
 import { LINKS_SECRET, type Links, linksOf } from '../links/links.ts'
 import { memoryLimiter } from '../rate-limit/memory.ts'
 import { sharedLimiter } from '../rate-limit/shared.ts'
+import type { NewsKind } from '../signup/contact.ts'
 import type { SignupTargets } from '../store/activate.ts'
 import { openDatabase } from '../store/open.ts'
 import { openStore, type Store } from '../store/store.ts'
@@ -16,7 +17,6 @@ import type { Channel, Destination, OwnDestination } from '../waitlist/ports/des
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider, Removal } from '../waitlist/ports/provider.ts'
-import type { NewsKind } from '../waitlist/rules/contact.ts'
 
 /**
  * The adapters that the settings name. What brings undici, nodemailer, pg or a vendor is loaded where it is used:

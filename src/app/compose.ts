@@ -9,6 +9,7 @@ import { erase } from '../erase/store.ts'
 import { openServer } from '../http/server.ts'
 import { invitationOf, redeem } from '../invite/store.ts'
 import { openChannel } from '../notify/cursor.ts'
+import { inFlight } from '../signup/in-flight.ts'
 import { telemetry as newTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
 import { holding } from '../waitlist/alerts/holding.ts'
 import { outages } from '../waitlist/alerts/outages.ts'
@@ -30,7 +31,6 @@ import {
   storeOf,
   targetsOf,
 } from './adapters.ts'
-import { inFlight } from './in-flight.ts'
 import { stop } from './stop.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {

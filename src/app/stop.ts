@@ -1,9 +1,9 @@
 import type { Logger } from 'pino'
 import type { HttpServer } from '../http/server.ts'
+import type { inFlight } from '../signup/in-flight.ts'
 import type { Store } from '../store/store.ts'
 import type { HandOver } from '../waitlist/delivery/handover.ts'
 import type { Loop } from '../waitlist/delivery/loop.ts'
-import type { inFlight } from './in-flight.ts'
 
 /** What a stop brings to an end. */
 export interface Running {

@@ -1,7 +1,7 @@
 /** How the arguments and options of commands are read. */
 
 import { InvalidArgumentError } from 'commander'
-import { EMAIL_MAX, EMAIL_PATTERN } from '../waitlist/rules/signup.ts'
+import { EMAIL_MAX, EMAIL_PATTERN } from '../signup/contact.ts'
 
 export function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')

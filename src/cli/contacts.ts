@@ -1,7 +1,7 @@
 import { operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
+import { type Contact, type DeliveryRecord, eventId, type Invitation, sourceLabel } from '../signup/contact.ts'
 import type { ContactFilter, Person } from '../store/contacts.ts'
-import { type Contact, type DeliveryRecord, eventId, type Invitation, sourceLabel } from '../waitlist/rules/contact.ts'
 import { fail, misused } from './console.ts'
 import { exported } from './formats.ts'
 import { type Columns, counted, facts, MOST, moment, moreThan, number, print, table, toJson } from './print.ts'

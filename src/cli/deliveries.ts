@@ -1,6 +1,6 @@
 import { type Operator, operatorOf } from '../app/database.ts'
 import type { Config } from '../config/config.ts'
-import { type Contact, type DeliveryRecord, type DeliveryState, eventOf } from '../waitlist/rules/contact.ts'
+import { type Contact, type DeliveryRecord, type DeliveryState, eventOf } from '../signup/contact.ts'
 import { fail, misused, untilStopped } from './console.ts'
 import type { ListFormat } from './formats.ts'
 import { type Columns, counted, counter, facts, MOST, moment, number, print, table, toJson } from './print.ts'

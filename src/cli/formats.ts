@@ -1,4 +1,4 @@
-import { type Contact, sourceParameters } from '../waitlist/rules/contact.ts'
+import { type Contact, sourceParameters } from '../signup/contact.ts'
 
 /** What `export` writes. */
 export const exportFormats = ['csv', 'json'] as const

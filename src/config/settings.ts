@@ -9,7 +9,7 @@ import {
   subjectOf,
 } from '../destinations/mail-settings.ts'
 import { isSecret } from '../destinations/secret.ts'
-import type { TrustedProxies } from '../http/routes/client-address.ts'
+import type { TrustedProxies } from '../http/client-address.ts'
 import { httpUrl, isPrivate } from '../outbound/addresses.ts'
 import { vendorNames } from '../providers/list.ts'
 import { readStoreLocation } from '../store/location.ts'

@@ -1,7 +1,7 @@
+import type { ContactState } from '../signup/contact.ts'
+import { emailKey } from '../signup/contact.ts'
 import { activate, type SignupTargets } from '../store/activate.ts'
 import type { Tx } from '../store/database.ts'
-import type { ContactState } from '../waitlist/rules/contact.ts'
-import { emailKey } from '../waitlist/rules/signup.ts'
 
 /** The contact that a mail was sent to. The id tells it from one that signs up anew with the same address. */
 export interface Addressee {

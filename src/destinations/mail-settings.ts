@@ -1,5 +1,5 @@
-import type { EventKind } from '../waitlist/rules/contact.ts'
-import { EMAIL_PATTERN } from '../waitlist/rules/signup.ts'
+import type { EventKind } from '../signup/contact.ts'
+import { EMAIL_PATTERN } from '../signup/contact.ts'
 import { isLink, listed, placeholders, unknownPlaceholder } from './placeholders.ts'
 
 /** A mail server that takes mail from us (RFC 6409). */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Links } from '../links/links.ts'
+import { CODE_LENGTH, type EventKind } from '../signup/contact.ts'
 import type { OwnDestination } from '../waitlist/ports/destination.ts'
-import { CODE_LENGTH, type EventKind } from '../waitlist/rules/contact.ts'
 import { mailWriter, type Recipient } from './mail-message.ts'
 import { CONCURRENCY, type MailResult, type MailServer, mailServer, TIMEOUT, type Turn } from './mail-server.ts'
 import type { MailSettings } from './mail-settings.ts'

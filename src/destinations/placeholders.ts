@@ -1,4 +1,4 @@
-import type { EventKind } from '../waitlist/rules/contact.ts'
+import type { EventKind } from '../signup/contact.ts'
 
 /** What a template may name, by the event that its mail tells of. Each is filled in where it stands in braces: `{name}`. */
 export const placeholders = {

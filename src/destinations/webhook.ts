@@ -5,8 +5,8 @@ import { caller } from '../outbound/caller.ts'
 import { secretsIn } from '../outbound/excerpt.ts'
 import type { Rate } from '../outbound/pace.ts'
 import { judge, judgeDelivery } from '../outbound/reply.ts'
+import { newsKinds } from '../signup/contact.ts'
 import type { OwnDestination } from '../waitlist/ports/destination.ts'
-import { newsKinds } from '../waitlist/rules/contact.ts'
 
 export interface WebhookSettings {
   /** The receiver: http or https, with path and query; no user, no fragment. */

@@ -1,7 +1,7 @@
+import type { ContactState, DeliveryState } from '../signup/contact.ts'
+import { emailKey } from '../signup/contact.ts'
 import type { Tx } from '../store/database.ts'
 import { rememberErasure } from '../store/erasures.ts'
-import type { ContactState, DeliveryState } from '../waitlist/rules/contact.ts'
-import { emailKey } from '../waitlist/rules/signup.ts'
 
 /** What is stored about a contact, without the contact itself. A destination may be in a list for each of its events. */
 export interface Traces {

@@ -1,11 +1,11 @@
+import type { HoldReason } from '../signup/contact.ts'
 import { activate, type SignupTargets } from '../store/activate.ts'
 import { type Changed, type Course, changeContacts } from '../store/bulk.ts'
 import { type ContactFilter, conditionsOf } from '../store/contacts.ts'
 import type { Database, Tx } from '../store/database.ts'
 import type { Entry, HoldReasons } from '../store/signups.ts'
-import type { HoldReason } from '../waitlist/rules/contact.ts'
-import { candidateOf, type HoldRules, holdReasonOf } from '../waitlist/rules/hold.ts'
-import { mailboxOf } from '../waitlist/rules/mailbox.ts'
+import { mailboxOf } from './mailbox.ts'
+import { candidateOf, type HoldRules, holdReasonOf } from './rules.ts'
 
 /**
  * Why new signups are held, each with those before it in the batch. What other instances let in at the same moment is not

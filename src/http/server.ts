@@ -1,14 +1,14 @@
-import { listen, originOf, portOf } from '../listen.ts'
+import { connectionClient } from './client-address.ts'
+import { boundConnections, type NodeServer } from './connections.ts'
+import type { HttpParts, HttpSettings } from './context.ts'
 import { type Site, site } from './discovery/site.ts'
+import * as limits from './limits.ts'
+import { listen, originOf, portOf } from './listen.ts'
+import { createListener, useCertificate } from './listener.ts'
 import { readMessages } from './messages/file.ts'
 import { languagesOf, untranslated } from './messages/languages.ts'
 import { createRouter } from './router.ts'
-import { connectionClient } from './routes/client-address.ts'
-import type { HttpParts, HttpSettings } from './settings.ts'
-import { firstCertificate, watchCertificate } from './wire/certificates.ts'
-import { boundConnections, type NodeServer } from './wire/connections.ts'
-import * as limits from './wire/limits.ts'
-import { createListener, useCertificate } from './wire/listener.ts'
+import { firstCertificate, watchCertificate } from './tls.ts'
 
 /** The public server, listening. */
 export interface HttpServer {

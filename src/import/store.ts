@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ContactState, HoldReason, Invitation, Source } from '../signup/contact.ts'
+import { emailKey, type Signup } from '../signup/contact.ts'
 import { addDeliveries, beginningOf, type SignupTargets } from '../store/activate.ts'
 import { REST, STEP } from '../store/bulk.ts'
 import type { Database, Tx } from '../store/database.ts'
 import { erasedAt } from '../store/erasures.ts'
 import { contactRow, type NewContact } from '../store/rows.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
-import type { ContactState, HoldReason, Invitation, Source } from '../waitlist/rules/contact.ts'
-import { emailKey, type Signup } from '../waitlist/rules/signup.ts'
 
 /** One contact to be, from a file. */
 export interface ImportRow {

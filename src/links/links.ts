@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
 import type { Addressee } from '../confirm/store.ts'
-import { EMAIL_MAX } from '../waitlist/rules/signup.ts'
+import { EMAIL_MAX } from '../signup/contact.ts'
 
 /** What a link in a mail is good for, and the path that it has. */
 export const purposes = ['confirm', 'unsubscribe'] as const

@@ -1,5 +1,5 @@
 import { address, required, type ValuesOf, withDefault, word } from '../config/kinds.ts'
-import type { EventKind } from '../waitlist/rules/contact.ts'
+import type { EventKind } from '../signup/contact.ts'
 import { ALWAYS, type Connect, type Vendor, type VendorClient } from './vendor.ts'
 
 const settings = {

@@ -1,9 +1,9 @@
 import { number, numbers, optional, required, type ValuesOf, word } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, memberAt, type Refused, textAt } from '../outbound/reply.ts'
+import type { Contact } from '../signup/contact.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import type { Contact } from '../waitlist/rules/contact.ts'
 import { ALWAYS, base, type Connect, type Fields, type Vendor, type VendorClient } from './vendor.ts'
 import { type Answer, forAll, INVALID, isYoungerThanSignup, splitName } from './vendor-client.ts'
 

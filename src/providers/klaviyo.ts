@@ -2,8 +2,8 @@ import { optional, required, type ValuesOf, withDefault, word, yesOrNo } from '.
 import type { Attempt } from '../outbound/attempt.ts'
 import type { Call } from '../outbound/caller.ts'
 import { idAt, inDoubt, memberAt, textAt } from '../outbound/reply.ts'
+import type { Contact } from '../signup/contact.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import type { Contact } from '../waitlist/rules/contact.ts'
 import { ALWAYS, base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
 import { type Answer, INVALID, isYoungerThanSignup, misconfigured, splitName } from './vendor-client.ts'
 

@@ -1,9 +1,9 @@
 import { number, numbers, optional, required, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, inDoubt, memberAt, textAt } from '../outbound/reply.ts'
+import type { Contact } from '../signup/contact.ts'
 import type { Failure } from '../waitlist/ports/destination.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
-import type { Contact } from '../waitlist/rules/contact.ts'
 import { type Connect, type Fields, site, type Vendor, type VendorClient } from './vendor.ts'
 import { type Answer, misconfigured } from './vendor-client.ts'
 

@@ -1,8 +1,8 @@
 import { optional, required, type ValuesOf, withDefault, word, words, yesOrNo } from '../config/kinds.ts'
 import type { Attempt } from '../outbound/attempt.ts'
 import { idAt, textAt } from '../outbound/reply.ts'
+import type { Contact } from '../signup/contact.ts'
 import type { Creation } from '../waitlist/ports/provider.ts'
-import type { Contact } from '../waitlist/rules/contact.ts'
 import { ALWAYS, base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
 import { type Answer, forAll, isYoungerThanSignup, splitName } from './vendor-client.ts'
 

@@ -1,7 +1,7 @@
 import { idAt, judge, judgeDelivery, memberAt, type Refused, type Reply, textAt } from '../outbound/reply.ts'
+import type { Contact } from '../signup/contact.ts'
 import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
-import type { Contact } from '../waitlist/rules/contact.ts'
 
 /**
  * What came of a call. Without an answer its status is 0, as in `fetch`: a client treats it like an answer that it does not

@@ -3,9 +3,9 @@ import type { Attempt } from '../outbound/attempt.ts'
 import type { Call, CallerSettings } from '../outbound/caller.ts'
 import type { Rate } from '../outbound/pace.ts'
 import type { Refused } from '../outbound/reply.ts'
+import type { Contact, WaitlistEvent } from '../signup/contact.ts'
 import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
 import type { Creation, Removal } from '../waitlist/ports/provider.ts'
-import type { Contact, WaitlistEvent } from '../waitlist/rules/contact.ts'
 import type { Answer, Meaning } from './vendor-client.ts'
 
 /** What a vendor can promise: the table of docs/providers.md. */

@@ -1,4 +1,4 @@
-import type { ContactState, DeliveryKind } from '../waitlist/rules/contact.ts'
+import type { ContactState, DeliveryKind } from '../signup/contact.ts'
 import type { Tx } from './database.ts'
 
 /** What becomes of new signups. */

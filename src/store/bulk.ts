@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ContactState } from '../waitlist/rules/contact.ts'
-import { emailKey } from '../waitlist/rules/signup.ts'
+import type { ContactState } from '../signup/contact.ts'
+import { emailKey } from '../signup/contact.ts'
 import { type ContactFilter, conditionsOf } from './contacts.ts'
 import type { Database, Tx } from './database.ts'
 

@@ -1,5 +1,5 @@
-import type { Contact, ContactState, DeliveryRecord, HoldReason } from '../waitlist/rules/contact.ts'
-import { emailKey } from '../waitlist/rules/signup.ts'
+import type { Contact, ContactState, DeliveryRecord, HoldReason } from '../signup/contact.ts'
+import { emailKey } from '../signup/contact.ts'
 import type { Database, Dialect, Tx, Value } from './database.ts'
 import { erasedAt } from './erasures.ts'
 import { CONTACT_COLUMNS, type ContactRow, contactOf, RECORD_COLUMNS, type RecordRow, recordOf } from './rows.ts'

@@ -1,5 +1,5 @@
+import type { HoldReason } from '../signup/contact.ts'
 import { type Bar, type Counts, type DeliveryCount, MINUTE, QUARTER, SOURCES } from '../waitlist/alerts/counts.ts'
-import type { HoldReason } from '../waitlist/rules/contact.ts'
 import type { Tx } from './database.ts'
 
 /** Where most are listed, the indexes on the others count them faster than a look at each. */

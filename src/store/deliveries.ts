@@ -1,4 +1,4 @@
-import type { Contact, DeliveryRecord, DeliveryState } from '../waitlist/rules/contact.ts'
+import type { Contact, DeliveryRecord, DeliveryState } from '../signup/contact.ts'
 import { type Course, forEachPage } from './bulk.ts'
 import type { Database, Tx, Value } from './database.ts'
 import { CONTACT_COLUMNS, type ContactRow, contactOf, RECORD_COLUMNS, type RecordRow, recordOf } from './rows.ts'

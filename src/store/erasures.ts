@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { emailKey } from '../waitlist/rules/signup.ts'
+import { emailKey } from '../signup/contact.ts'
 import type { Tx } from './database.ts'
 import { secretOf, sharedSecret } from './secret.ts'
 

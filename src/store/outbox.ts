@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Contact, DeliveryKind } from '../waitlist/rules/contact.ts'
-import { emailKey } from '../waitlist/rules/signup.ts'
+import type { Contact, DeliveryKind } from '../signup/contact.ts'
+import { emailKey } from '../signup/contact.ts'
 import { addDeliveries, type SignupTargets } from './activate.ts'
 import type { Tx } from './database.ts'
 import { CONTACT_COLUMNS, type ContactRow, contactOf } from './rows.ts'

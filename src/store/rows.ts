@@ -1,18 +1,18 @@
 import { randomUUIDv7 } from 'node:crypto'
+import { mailboxOf } from '../holds/mailbox.ts'
 import {
   type Contact,
   type ContactState,
   type DeliveryKind,
   type DeliveryRecord,
   type DeliveryState,
+  emailKey,
   eventId,
   type HoldReason,
   type Invitation,
   type Source,
   sourceLabel,
-} from '../waitlist/rules/contact.ts'
-import { mailboxOf } from '../waitlist/rules/mailbox.ts'
-import { emailKey } from '../waitlist/rules/signup.ts'
+} from '../signup/contact.ts'
 import type { Row } from './database.ts'
 
 /** Rows of contacts and deliveries, and what they stand for. */

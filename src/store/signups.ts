@@ -1,6 +1,12 @@
 import { createHash, randomUUIDv7 } from 'node:crypto'
-import { type ContactState, type HoldReason, RESEND_AFTER, RESEND_MOST } from '../waitlist/rules/contact.ts'
-import { emailKey, type Signup } from '../waitlist/rules/signup.ts'
+import {
+  type ContactState,
+  emailKey,
+  type HoldReason,
+  RESEND_AFTER,
+  RESEND_MOST,
+  type Signup,
+} from '../signup/contact.ts'
 import { activate, addDeliveries, beginningOf, deliveryRow, type SignupTargets } from './activate.ts'
 import { StoreUnavailable, type Tx } from './database.ts'
 import { type Delivery, LEASE } from './outbox.ts'

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
+import type { Signup } from '../signup/contact.ts'
 import type { Commits } from '../telemetry/telemetry.ts'
 import type { Counts } from '../waitlist/alerts/counts.ts'
-import type { Signup } from '../waitlist/rules/signup.ts'
 import { deliveryRow } from './activate.ts'
 import { type BatchBounds, batches, storeBounds } from './batches.ts'
 import { countAll } from './counts.ts'

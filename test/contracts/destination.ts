@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { LONGEST_QUEUE } from '../../src/outbound/caller.ts'
+import { type Contact, eventId, type WaitlistEvent } from '../../src/signup/contact.ts'
 import { LEASE } from '../../src/store/outbox.ts'
 import type { DeliveryResult, Destination } from '../../src/waitlist/ports/destination.ts'
-import { type Contact, eventId, type WaitlistEvent } from '../../src/waitlist/rules/contact.ts'
 import { cut, type Deed, never, type Received, reset, type Said, say, startReceiver } from '../harness/receiver.ts'
 
 export interface DestinationUnderTest {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { allVendors } from '../../src/providers/list.ts'
-import type { Contact } from '../../src/waitlist/rules/contact.ts'
+import type { Contact } from '../../src/signup/contact.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { invited } from './destination.ts'
 import { contactOf, eventOf, opened, type VendorUnderTest } from './provider.ts'

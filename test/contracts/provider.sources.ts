@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { allVendors } from '../../src/providers/list.ts'
-import { type Source, sourceParameters } from '../../src/waitlist/rules/contact.ts'
+import { type Source, sourceParameters } from '../../src/signup/contact.ts'
 import { type Received, startReceiver } from '../harness/receiver.ts'
 import { contactOf, eventOf, opened, type VendorUnderTest } from './provider.ts'
 

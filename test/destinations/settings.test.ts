@@ -18,8 +18,8 @@ import { filled, unknownPlaceholder } from '../../src/destinations/placeholders.
 import { isSecret } from '../../src/destinations/secret.ts'
 import { type Links, linksOf } from '../../src/links/links.ts'
 import { isLoopback, isPrivate } from '../../src/outbound/addresses.ts'
+import type { EventKind } from '../../src/signup/contact.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
-import type { EventKind } from '../../src/waitlist/rules/contact.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 describe('the settings of the webhook', () => {

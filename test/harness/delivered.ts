@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { eventId } from '../../src/waitlist/rules/contact.ts'
+import { eventId } from '../../src/signup/contact.ts'
 import type { StoredContact } from '../store/place.ts'
 import type { Received } from './receiver.ts'
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { HoldRules } from '../../src/holds/rules.ts'
+import type { Proof, Signup } from '../../src/signup/contact.ts'
 import type { Admission } from '../../src/store/signups.ts'
 import type { Store } from '../../src/store/store.ts'
-import type { HoldRules } from '../../src/waitlist/rules/hold.ts'
-import type { Proof, Signup } from '../../src/waitlist/rules/signup.ts'
 import { forEachEngine, signup } from '../store/place.ts'
 
 const HOUR = 3_600_000

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import fc from 'fast-check'
 import { altcha } from '../../src/challenges/altcha.ts'
-import { BODY_LIMIT, ISSUING } from '../../src/http/wire/limits.ts'
-import * as refusals from '../../src/http/wire/refusals.ts'
+import * as refusals from '../../src/http/errors.ts'
 import {
   challengeFailed,
   challengeMissing,
   challengeSpent,
   notFound,
   tooManyChallenges,
-} from '../../src/http/wire/refusals.ts'
+} from '../../src/http/errors.ts'
+import { BODY_LIMIT, ISSUING } from '../../src/http/limits.ts'
 import { type Challenge, SOLUTION_MAX } from '../../src/waitlist/ports/challenge.ts'
 import {
   HOST,

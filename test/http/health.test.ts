@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { draining, unhealthy } from '../../src/http/wire/refusals.ts'
+import { draining, unhealthy } from '../../src/http/errors.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { full, openTestServer } from '../harness/server.ts'
 import { startService } from '../harness/service.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { tooManyAttempts } from '../../src/http/wire/refusals.ts'
+import { tooManyAttempts } from '../../src/http/errors.ts'
 import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
 import { startService } from '../harness/service.ts'
 

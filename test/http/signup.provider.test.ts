@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { addressRefused, providerUnreachable, savedForLater } from '../../src/http/wire/refusals.ts'
+import { addressRefused, providerUnreachable, savedForLater } from '../../src/http/errors.ts'
 import type { VendorFake } from '../contracts/provider.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'

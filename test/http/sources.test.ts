@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import fc from 'fast-check'
-import { sourceParameters } from '../../src/waitlist/rules/contact.ts'
+import { sourceParameters } from '../../src/signup/contact.ts'
 import { type Answer, clientOf } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
 import { send } from '../harness/raw.ts'

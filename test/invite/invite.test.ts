@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { invitationOf, redeem } from '../../src/invite/store.ts'
+import { eventId, eventOf } from '../../src/signup/contact.ts'
 import type { Course } from '../../src/store/bulk.ts'
 import type { ContactFilter } from '../../src/store/contacts.ts'
 import type { Store } from '../../src/store/store.ts'
-import { eventId, eventOf } from '../../src/waitlist/rules/contact.ts'
 import { course, emailsOf, forEachEngine, type MakePlace, signup } from '../store/place.ts'
 
 const destinations = ['webhook', 'mail']

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { type Contact, eventId, type Source } from '../../src/signup/contact.ts'
 import type { ContactFilter } from '../../src/store/contacts.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type Contact, eventId, type Source } from '../../src/waitlist/rules/contact.ts'
 import { bare, forEachEngine, only, type Place, pendingNow, signup } from './place.ts'
 
 const emails = (contacts: readonly Contact[]) => contacts.map(({ email }) => email)

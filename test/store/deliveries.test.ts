@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { eventId, eventOf } from '../../src/signup/contact.ts'
 import { deleteDelivered } from '../../src/store/deliveries.ts'
 import type { Settlement } from '../../src/store/outbox.ts'
-import { eventId, eventOf } from '../../src/waitlist/rules/contact.ts'
 import { bare, DAY, emailsOf, forEachEngine, handClock, idOf, only, signup, stored } from './place.ts'
 
 const later = (wait: number, doubt = false) =>

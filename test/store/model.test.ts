@@ -6,18 +6,18 @@ import { erase } from '../../src/erase/store.ts'
 import { release } from '../../src/holds/store.ts'
 import { type ImportOutcome, importContacts } from '../../src/import/store.ts'
 import { invite, redeem } from '../../src/invite/store.ts'
-import type { SignupTargets } from '../../src/store/activate.ts'
-import { contactPages } from '../../src/store/contacts.ts'
-import { listDeliveries } from '../../src/store/deliveries.ts'
-import { type Delivery, LEASE, type Settlement } from '../../src/store/outbox.ts'
-import type { Store } from '../../src/store/store.ts'
 import {
   type ContactState,
   type DeliveryKind,
   type DeliveryState,
   RESEND_AFTER,
   RESEND_MOST,
-} from '../../src/waitlist/rules/contact.ts'
+} from '../../src/signup/contact.ts'
+import type { SignupTargets } from '../../src/store/activate.ts'
+import { contactPages } from '../../src/store/contacts.ts'
+import { listDeliveries } from '../../src/store/deliveries.ts'
+import { type Delivery, LEASE, type Settlement } from '../../src/store/outbox.ts'
+import type { Store } from '../../src/store/store.ts'
 import { seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
 import { course, DAY, forEachEngine, handClock, type Place, signup } from './place.ts'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Signup } from '../../src/signup/contact.ts'
 import { StoreUnavailable } from '../../src/store/database.ts'
 import type { Admission } from '../../src/store/signups.ts'
-import type { Signup } from '../../src/waitlist/rules/signup.ts'
 import { until } from '../harness/program.ts'
 import { forEachEngine, idOf, signup, stored, uuidV7 } from './place.ts'
 

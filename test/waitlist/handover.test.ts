@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import type { Joined } from '../../src/signup/join.ts'
 import { LEASE } from '../../src/store/outbox.ts'
 import type { HandedOver } from '../../src/waitlist/delivery/handover.ts'
-import type { Joined } from '../../src/waitlist/join.ts'
 import type { Creation } from '../../src/waitlist/ports/provider.ts'
 import { moment, type Scene, scene, stay } from './scene.ts'
 

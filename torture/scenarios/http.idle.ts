@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import * as limits from '../../src/http/wire/limits.ts'
+import * as limits from '../../src/http/limits.ts'
 import { gather } from '../crowd.ts'
 import type { Scenario } from '../scenario.ts'
 import { underAttack } from '../under-attack.ts'

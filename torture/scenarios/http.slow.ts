@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import * as limits from '../../src/http/wire/limits.ts'
+import * as limits from '../../src/http/limits.ts'
 import { gather } from '../crowd.ts'
 import type { Figure, Scenario, Scene } from '../scenario.ts'
 import { type Found, inTurn, underAttack, withTls } from '../under-attack.ts'

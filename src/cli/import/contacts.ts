@@ -7,8 +7,8 @@ import {
   holdReasons,
   isCode,
   sourceParameters,
-} from '../../waitlist/rules/contact.ts'
-import { type Problem, parseSignup, parseSource } from '../../waitlist/rules/signup.ts'
+} from '../../signup/contact.ts'
+import { type Problem, parseSignup, parseSource } from '../../signup/parse.ts'
 import { laterColumns, withoutApostrophe } from '../formats.ts'
 import type { CsvRecord, JsonLine } from './records.ts'
 

@@ -1,6 +1,7 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { EMAIL_MAX, EMAIL_PATTERN } from '../../signup/contact.ts'
+import { INVISIBLE, NAME_MAX, SPACE } from '../../signup/parse.ts'
 import { SOLUTION_MAX } from '../../waitlist/ports/challenge.ts'
-import { EMAIL_MAX, EMAIL_PATTERN, INVISIBLE, NAME_MAX, SPACE } from '../../waitlist/rules/signup.ts'
 import { sentences } from '../messages/sentences.ts'
 import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../routes/challenge.ts'
 

@@ -3,7 +3,7 @@ import { colours, hashSource, icon, styleSheet } from '../../pages/frame.ts'
 import { escapeHtml } from '../../pages/html.ts'
 import { type Language, say } from '../messages/languages.ts'
 import { type LinkKey, ofLinks } from '../messages/links.ts'
-import { type Answer, contentFields, fieldList, securityFields } from '../wire/answer.ts'
+import { type Answer, contentFields, fieldList, securityFields } from '../response.ts'
 
 const style = styleSheet(new URL('./page.css', import.meta.url))
 

@@ -1,4 +1,4 @@
-import { problems } from '../../waitlist/rules/signup.ts'
+import { problems } from '../../signup/parse.ts'
 
 /**
  * Every sentence that a person may be told about a signup, in English, by the key under which `MESSAGES_FILE` has it in other

@@ -1,10 +1,8 @@
 import type { IncomingMessage } from 'node:http'
+import type { Signup } from '../../signup/contact.ts'
 import { type Challenge, SOLUTION_MAX, type Verdict } from '../../waitlist/ports/challenge.ts'
 import { summary } from '../../waitlist/quiet-log.ts'
-import type { Signup } from '../../waitlist/rules/signup.ts'
-import type { HttpParts, RouteParts } from '../settings.ts'
-import { type Answer, contentFields, fieldList, securityFields, withFields } from '../wire/answer.ts'
-import { ISSUING } from '../wire/limits.ts'
+import type { HttpParts, RouteParts } from '../context.ts'
 import {
   challengeExpired,
   challengeFailed,
@@ -13,7 +11,9 @@ import {
   refuse,
   tooManyChallenges,
   unavailable,
-} from '../wire/refusals.ts'
+} from '../errors.ts'
+import { ISSUING } from '../limits.ts'
+import { type Answer, contentFields, fieldList, securityFields, withFields } from '../response.ts'
 
 /** For pages that cannot add a member to the body. */
 export const SOLUTION_FIELD = 'X-Captcha-Response'

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Addressee } from '../../confirm/store.ts'
 import { type Purpose, readToken } from '../../links/links.ts'
+import { skipBody } from '../body.ts'
+import type { HttpParts, HttpSettings, LinkParts } from '../context.ts'
+import { type Refusal, refuse } from '../errors.ts'
 import { linkPage, type Shown } from '../links/page.ts'
 import type { Languages } from '../messages/languages.ts'
-import type { HttpParts, HttpSettings, LinkParts } from '../settings.ts'
-import { type Answer, withFields } from '../wire/answer.ts'
-import { skipBody } from '../wire/body.ts'
-import { type Refusal, refuse } from '../wire/refusals.ts'
+import { type Answer, withFields } from '../response.ts'
 
 interface Parts extends Pick<HttpParts, 'limiter'> {
   readonly links: LinkParts

@@ -1,6 +1,6 @@
+import { eventOf, type WaitlistEvent } from '../../signup/contact.ts'
 import type { Delivery } from '../../store/outbox.ts'
 import type { DeliveryResult, Destination } from '../ports/destination.ts'
-import { eventOf, type WaitlistEvent } from '../rules/contact.ts'
 import { type DeliveryKind, type Dispatcher, type DispatcherParts, dispatcher } from './deliver.ts'
 import { eventSchedule } from './retry.ts'
 

@@ -1,4 +1,4 @@
-import type { Proof } from '../rules/signup.ts'
+import type { Proof } from '../../signup/contact.ts'
 import type { Failure } from './destination.ts'
 
 /** What a solution is worth. */

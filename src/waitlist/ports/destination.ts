@@ -1,5 +1,5 @@
+import type { EventKind, WaitlistEvent } from '../../signup/contact.ts'
 import type { Counts } from '../alerts/counts.ts'
-import type { EventKind, WaitlistEvent } from '../rules/contact.ts'
 
 /** A destination's answer to an event. */
 export type DeliveryResult =

@@ -1,4 +1,4 @@
-import type { Contact } from '../rules/contact.ts'
+import type { Contact } from '../../signup/contact.ts'
 import type { Destination, Failure } from './destination.ts'
 
 /** The provider's answer to a contact. */

@@ -1,7 +1,7 @@
+import type { Contact, WaitlistEvent } from '../../../src/signup/contact.ts'
+import { emailKey } from '../../../src/signup/contact.ts'
 import type { DeliveryResult, Destination, Failure } from '../../../src/waitlist/ports/destination.ts'
 import type { Creation, Provider } from '../../../src/waitlist/ports/provider.ts'
-import type { Contact, WaitlistEvent } from '../../../src/waitlist/rules/contact.ts'
-import { emailKey } from '../../../src/waitlist/rules/signup.ts'
 import type { Time } from './time.ts'
 
 /** Everything that can happen to a call on its way, but an answer. "before" and "after" are about its effect. */

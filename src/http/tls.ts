@@ -1,6 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs'
-import { OperatorError } from '../../waitlist/ports/log.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
 
 export interface CertificateFiles {
   /** PEM: the certificate and the chain above it. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { sourceLabel, sourceParameters } from '../../src/waitlist/rules/contact.ts'
-import { parseSource } from '../../src/waitlist/rules/signup.ts'
+import { sourceLabel, sourceParameters } from '../../src/signup/contact.ts'
+import { parseSource } from '../../src/signup/parse.ts'
 
 const cases: [query: string, source: object | undefined][] = [
   ['', undefined],

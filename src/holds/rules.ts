@@ -1,6 +1,5 @@
-import { type HoldReason, holdReasons } from './contact.ts'
+import { emailKey, type HoldReason, holdReasons, type Signup } from '../signup/contact.ts'
 import { mailboxOf } from './mailbox.ts'
-import { emailKey, type Signup } from './signup.ts'
 
 /** What is held. */
 export interface HoldRules {

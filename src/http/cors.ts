@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { fieldList } from '../wire/answer.ts'
+import { fieldList } from './response.ts'
 
 const forAnswers = { vary: 'Origin' }
 const forPreflights = { vary: 'Origin, Access-Control-Request-Method, Access-Control-Request-Headers' }

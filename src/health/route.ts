@@ -1,10 +1,10 @@
-import type { Store } from '../../store/store.ts'
-import { resolvesWithin } from '../../waitlist/timers.ts'
-import type { HealthReport } from '../discovery/schemas.ts'
-import type { HttpSettings } from '../settings.ts'
-import { type Answer, fieldList, jsonAnswer, publicFields, readableAnywhere, withFields } from '../wire/answer.ts'
-import { HEALTH_FRESH, HEALTH_TIMEOUT } from '../wire/limits.ts'
-import { draining, refuse, unhealthy } from '../wire/refusals.ts'
+import type { HttpSettings } from '../http/context.ts'
+import type { HealthReport } from '../http/discovery/schemas.ts'
+import { draining, refuse, unhealthy } from '../http/errors.ts'
+import { HEALTH_FRESH, HEALTH_TIMEOUT } from '../http/limits.ts'
+import { type Answer, fieldList, jsonAnswer, publicFields, readableAnywhere, withFields } from '../http/response.ts'
+import type { Store } from '../store/store.ts'
+import { resolvesWithin } from '../waitlist/timers.ts'
 
 /**
  * `GET /api/health`: the process and its store. Not the provider, whose outage must not take us out of rotation. The

@@ -1,6 +1,6 @@
 import { StoreUnavailable } from '../store/database.ts'
-import { type Joined, type JoinParts, join } from '../waitlist/join.ts'
-import type { Signup } from '../waitlist/rules/signup.ts'
+import type { Signup } from './contact.ts'
+import { type Joined, type JoinParts, join } from './join.ts'
 
 /**
  * Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. Where

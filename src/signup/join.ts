@@ -1,7 +1,6 @@
 import type { Store } from '../store/store.ts'
-import type { HandedOver, HandOver } from './delivery/handover.ts'
-import type { HoldReason } from './rules/contact.ts'
-import type { Signup } from './rules/signup.ts'
+import type { HandedOver, HandOver } from '../waitlist/delivery/handover.ts'
+import type { HoldReason, Signup } from './contact.ts'
 
 /** The result for a visitor once the signup is recorded. `new`: its event is stored and will be delivered. */
 export type Joined =

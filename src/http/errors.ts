@@ -1,8 +1,8 @@
-import { problems } from '../../waitlist/rules/signup.ts'
-import { filled, type Language, onlyEnglish, say, type Told } from '../messages/languages.ts'
-import { type Key, sentences } from '../messages/sentences.ts'
-import { type Answer, fieldList, jsonAnswer, securityFields } from './answer.ts'
+import { problems } from '../signup/parse.ts'
 import { BODY_LIMIT } from './limits.ts'
+import { filled, type Language, onlyEnglish, say, type Told } from './messages/languages.ts'
+import { type Key, sentences } from './messages/sentences.ts'
+import { type Answer, fieldList, jsonAnswer, securityFields } from './response.ts'
 
 /**
  * Every refusal of the server: status, sentence and fields. The sentences can be shown to a visitor and never repeat what
@@ -111,7 +111,6 @@ export const noSingleHost = refusal(400, 'the request must have exactly one vali
 export const notFound = refusal(404, 'there is nothing at this address')
 export const methodNotAllowed = (allow: string): Refusal => refusal(405, 'this method is not allowed here', { allow })
 export const timedOut = refusal(408, 'the request took too long to arrive')
-export const preconditionFailed = refusal(412, 'the document has changed')
 export const expectationFailed = refusal(417, 'this expectation cannot be met')
 export const fieldsTooLarge = refusal(431, 'the request header fields are too large')
 export const methodUnknown = refusal(501, 'this method is not known here')

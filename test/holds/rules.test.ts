@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { candidateOf, hasLink, holdReasonOf } from '../../src/waitlist/rules/hold.ts'
+import { candidateOf, hasLink, holdReasonOf } from '../../src/holds/rules.ts'
 
 const names = `
 Ada Lovelace|J.R. Smith|J.R.R. Tolkien|Dr.Who|Dr. Who|Dr.Müller|Prof.Dr. Anna Schmidt|Anna-Lena O'Neil|Jean.Pierre|jean.pierre

@@ -5,8 +5,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { signupRequest, signupRequestWith } from '../../src/http/discovery/schemas.ts'
 import { solutionIn } from '../../src/http/routes/challenge.ts'
+import { parseSignup } from '../../src/signup/parse.ts'
 import { SOLUTION_MAX } from '../../src/waitlist/ports/challenge.ts'
-import { parseSignup } from '../../src/waitlist/rules/signup.ts'
 import { isSlow } from '../harness/slow.ts'
 import { addresses } from './addresses.ts'
 
@@ -251,7 +251,7 @@ test('C-78: neither the patterns nor the parser are caught by texts made to keep
   const program = `
     const { Ajv2020 } = await import(${JSON.stringify(import.meta.resolve('ajv/dist/2020.js'))})
     const { signupRequest } = await import(${JSON.stringify(import.meta.resolve('../../src/http/discovery/schemas.ts'))})
-    const { parseSignup } = await import(${JSON.stringify(import.meta.resolve('../../src/waitlist/rules/signup.ts'))})
+    const { parseSignup } = await import(${JSON.stringify(import.meta.resolve('../../src/signup/parse.ts'))})
     const validate = new Ajv2020({ strict: false }).compile(signupRequest)
     const n = 100_000
     const units = ['a', ' ', 'a ', ' a', '.', 'a.', '@', 'a@', 'a@a.', '-', 'a-', '\\u3000', '😀', '\\0']

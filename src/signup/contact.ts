@@ -159,3 +159,47 @@ export interface DeliveryRecord {
   /** When it was delivered or abandoned. */
   readonly settledAt: Date | null
 }
+
+declare const parsed: unique symbol
+
+/**
+ * What a visitor sent, trimmed and valid: `name` has 1..100 code points, at least one of them visible, `email` 3..255
+ * characters, all ASCII.
+ */
+export interface Signup {
+  readonly name: string
+  readonly email: string
+  /** Where it came from, if that is kept and known. */
+  readonly source?: Source | undefined
+  /** The solved challenge that it came with, if one is asked for. */
+  readonly proof?: Proof | undefined
+  /** Whether its challenge could not be verified, since the verifier was away. */
+  readonly unverified?: boolean | undefined
+  readonly [parsed]: true
+}
+
+/** A solution that is good for one address. */
+export interface Proof {
+  /** Identifies the challenge; 1..100 ASCII characters. */
+  readonly nonce: string
+  readonly expires: Date
+}
+
+/** RFC 5321's 64 and 254 are minimums that receivers must accept, not grammar. */
+export const EMAIL_MAX = 255
+
+/** RFC 5321 §4.1.2 Dot-string; all of atext (RFC 5322 §3.2.3) is allowed. */
+const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+/** RFC 1035 §2.3.1 label, at most 63 characters. */
+const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+/** The last label starts with a letter, which excludes IPv4 addresses and numbers (RFC 3696 §2). */
+const TOP_LABEL = '[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
+
+/** The subset of RFC 5321 `Mailbox` that we accept: no quoted local part, no address literal, at least two labels. */
+export const EMAIL_PATTERN = `${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${TOP_LABEL}`
+
+/**
+ * Two addresses are the same contact if they are equal in ASCII lower case. Local parts are case-sensitive formally
+ * (RFC 5321 §2.4), but not in practice. `+tags` and dots are kept.
+ */
+export const emailKey = (email: string): string => email.toLowerCase()

@@ -1,4 +1,4 @@
-import { type Source, sourceParameters } from './contact.ts'
+import { EMAIL_MAX, EMAIL_PATTERN, type Signup, type Source, sourceParameters } from './contact.ts'
 
 /**
  * The rules for a signup, as plain code. `parseSignup` is the only maker of a `Signup`, so every `Signup` can be trusted.
@@ -6,40 +6,12 @@ import { type Source, sourceParameters } from './contact.ts'
  * `http/discovery/schemas.ts` publishes the same rules as a JSON Schema; a property test shows that the two agree.
  */
 
-declare const parsed: unique symbol
-
-/**
- * What a visitor sent, trimmed and valid: `name` has 1..100 code points, at least one of them visible, `email` 3..255
- * characters, all ASCII.
- */
-export interface Signup {
-  readonly name: string
-  readonly email: string
-  /** Where it came from, if that is kept and known. */
-  readonly source?: Source | undefined
-  /** The solved challenge that it came with, if one is asked for. */
-  readonly proof?: Proof | undefined
-  /** Whether its challenge could not be verified, since the verifier was away. */
-  readonly unverified?: boolean | undefined
-  readonly [parsed]: true
-}
-
-/** A solution that is good for one address. */
-export interface Proof {
-  /** Identifies the challenge; 1..100 ASCII characters. */
-  readonly nonce: string
-  readonly expires: Date
-}
-
 /** Why a body is not a signup: one sentence that can be shown to the visitor and never repeats what was sent. */
 export interface Problem {
   readonly problem: string
 }
 
 export const NAME_MAX = 100
-/** RFC 5321's 64 and 254 are minimums that receivers must accept, not grammar. */
-export const EMAIL_MAX = 255
-
 /** What a person may get wrong. A value that is no text is the mistake of a program. */
 export const problems = {
   nameMissing: 'name is required',
@@ -70,16 +42,6 @@ export const INVISIBLE =
   `\\uFE00-\\uFE0F\\uFFA0\\uFFF9-\\uFFFB${each(0x1bca0, 0x1bca3)}\u{1D159}${each(0x1d173, 0x1d17a)}` +
   `\u{E0001}${each(0xe0020, 0xe007f)}${each(0xe0100, 0xe01ef)}`
 
-/** RFC 5321 §4.1.2 Dot-string; all of atext (RFC 5322 §3.2.3) is allowed. */
-const ATOM = "[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
-/** RFC 1035 §2.3.1 label, at most 63 characters. */
-const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
-/** The last label starts with a letter, which excludes IPv4 addresses and numbers (RFC 3696 §2). */
-const TOP_LABEL = '[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
-
-/** The subset of RFC 5321 `Mailbox` that we accept: no quoted local part, no address literal, at least two labels. */
-export const EMAIL_PATTERN = `${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${TOP_LABEL}`
-
 const visible = new RegExp(`[^${SPACE}${INVISIBLE}]`, 'u')
 const controlCharacter = new RegExp(`[${CONTROL}]`)
 const emailAddress = new RegExp(`^${EMAIL_PATTERN}$`)
@@ -100,12 +62,6 @@ export function parseSignup(body: object, source?: Source): Signup | Problem {
 
   return (source === undefined ? { name, email } : { name, email, source }) as Signup
 }
-
-/**
- * Two addresses are the same contact if they are equal in ASCII lower case. Local parts are case-sensitive formally
- * (RFC 5321 §2.4), but not in practice. `+tags` and dots are kept.
- */
-export const emailKey = (email: string): string => email.toLowerCase()
 
 /** Own members only, so that `__proto__` or an inherited name can never supply a value. */
 function member(body: object, key: string): unknown {

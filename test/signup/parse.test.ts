@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EMAIL_MAX, EMAIL_PATTERN, emailKey, parseSignup, type Signup } from '../../src/waitlist/rules/signup.ts'
+import { EMAIL_MAX, EMAIL_PATTERN, emailKey, type Signup } from '../../src/signup/contact.ts'
+import { parseSignup } from '../../src/signup/parse.ts'
 import { addresses } from './addresses.ts'
 
 const accepts = (body: object): boolean => !('problem' in parseSignup(body))

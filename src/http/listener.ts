@@ -2,11 +2,8 @@ import { constants } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { type Answer, fieldList, securityFields, send } from './answer.ts'
-import type { Certificate } from './certificates.ts'
 import { closeAfter, dropBehind, linger } from './closing.ts'
 import { holdRequest, type NodeServer } from './connections.ts'
-import * as limits from './limits.ts'
 import {
   expectationFailed,
   fieldsTooLarge,
@@ -16,7 +13,10 @@ import {
   type Refusal,
   refuse,
   timedOut,
-} from './refusals.ts'
+} from './errors.ts'
+import * as limits from './limits.ts'
+import { type Answer, fieldList, securityFields, send } from './response.ts'
+import type { Certificate } from './tls.ts'
 
 /**
  * Node's HTTP server. An import statement reads every name that `node:http` exports, and reading one of them loads the

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { closeAfter } from './closing.ts'
-import { BODY_LIMIT } from './limits.ts'
 import {
   cutShort,
   emptyBody,
@@ -11,7 +10,8 @@ import {
   notUtf8,
   type Refusal,
   tooLarge,
-} from './refusals.ts'
+} from './errors.ts'
+import { BODY_LIMIT } from './limits.ts'
 
 /** A JSON object, or why there is none. */
 export type JsonBody = { readonly object: object } | { readonly refusal: Refusal }

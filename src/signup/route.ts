@@ -1,15 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
-import { StoreUnavailable } from '../../store/database.ts'
-import type { Outcome } from '../../telemetry/telemetry.ts'
-import type { Joined } from '../../waitlist/join.ts'
-import { parseSignup, parseSource } from '../../waitlist/rules/signup.ts'
-import type { SignupResult } from '../discovery/schemas.ts'
-import { type Language, type Languages, say } from '../messages/languages.ts'
-import { type Key, sentences } from '../messages/sentences.ts'
-import type { HttpParts, HttpSettings, RouteParts } from '../settings.ts'
-import { type Answer, fieldList, jsonAnswer, securityFields, withFields } from '../wire/answer.ts'
-import { readJson } from '../wire/body.ts'
+import { readJson } from '../http/body.ts'
+import type { HttpParts, HttpSettings, RouteParts } from '../http/context.ts'
+import type { SignupResult } from '../http/discovery/schemas.ts'
 import {
   addressRefused,
   challengeSpent,
@@ -21,9 +14,16 @@ import {
   savedForLater,
   tooManyAttempts,
   unavailable,
-} from '../wire/refusals.ts'
-import type { proving } from './challenge.ts'
+} from '../http/errors.ts'
+import { type Language, type Languages, say } from '../http/messages/languages.ts'
+import { type Key, sentences } from '../http/messages/sentences.ts'
+import { type Answer, fieldList, jsonAnswer, securityFields, withFields } from '../http/response.ts'
+import type { proving } from '../http/routes/challenge.ts'
+import { StoreUnavailable } from '../store/database.ts'
+import type { Outcome } from '../telemetry/telemetry.ts'
 import { membershipCookie } from './cookie.ts'
+import type { Joined } from './join.ts'
+import { parseSignup, parseSource } from './parse.ts'
 
 interface SignupParts extends RouteParts, Pick<HttpParts, 'store' | 'join' | 'limiter' | 'accepts' | 'telemetry'> {
   /** Asks for the proof of a signup; null: none is asked for. */
