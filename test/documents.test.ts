@@ -6,7 +6,6 @@ import { test } from 'node:test'
 import { parseEnv, promisify } from 'node:util'
 import { signupCommand } from '../src/cli/serve.ts'
 import { readConfig } from '../src/config/config.ts'
-import { type SettingsTable, settings } from '../src/config/settings.ts'
 import { allVendors, vendorNames } from '../src/providers/list.ts'
 import { anchorsOf, blocksOf, documents, linksIn, root, textOf } from './documents.ts'
 import { checkout } from './harness/checkout.ts'
@@ -90,29 +89,6 @@ test('every example of settings is accepted, without a warning', async () => {
       assert.deepEqual(result.config.warnings, [], path)
     }
   }
-})
-
-test('docs/settings.md is the table of the program', () => {
-  const rows = [...textOf('docs/settings.md').matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \| (.*) \|$/gm)].map(
-    ([, name, value, meaning]) => ({ name, value, meaning }),
-  )
-  const expected = Object.entries(settings as SettingsTable).map(([name, { default: standard, unset, meaning }]) => {
-    const shown = standard ?? unset
-    return { name, value: shown === undefined ? '–' : `\`${shown}\``, meaning }
-  })
-  assert.deepEqual(rows, expected)
-})
-
-test('.env.example has every setting once, as the program explains it, and its values are the defaults', async () => {
-  const example = textOf('.env.example')
-  const explained = [...example.matchAll(/^# (.*)\n#([A-Z0-9_]+)=/gm)].map(([, meaning, name]) => ({ name, meaning }))
-  assert.deepEqual(
-    explained,
-    Object.entries(settings).map(([name, { meaning }]) => ({ name, meaning })),
-  )
-  const { BASE_URL, ...rest } = parseEnv(example.replaceAll(/^#(?=[A-Z0-9_]+=)/gm, ''))
-  assert.equal(BASE_URL, 'http://localhost:8080')
-  assert.deepEqual(await readConfig(rest), await readConfig({}))
 })
 
 test('docs/providers.md has the settings of each provider', async () => {
