@@ -26,8 +26,6 @@ test('every link and picture leads somewhere, to a heading too', () => {
   assert.deepEqual(broken, [])
 })
 
-/** As the pages say it, for a clone: `waitlist` is a command from then on. */
-const alias = "alias waitlist='npm run -s waitlist --'"
 /** What only works from an empty folder: `.ci/run` types these. */
 const setUp = ['npm ci && npm start', 'npm ci && npm test']
 const environment = { PATH: process.env.PATH, HOME: process.env.HOME }
@@ -41,11 +39,11 @@ test('the commands of README.md work as they stand there, and answer what it say
   const folder = checkout(t)
   const { baseUrl } = await npmStart(t, folder)
   const type = async (command: string) => {
-    const typed = `${alias}\n${command.replaceAll('http://localhost:8080', baseUrl)}`
+    const typed = command.replaceAll('http://localhost:8080', baseUrl)
     return (await promisify(execFile)('sh', ['-c', typed], { cwd: folder, env: environment })).stdout
   }
   const commands = commandsOf('README.md')
-  for (const command of [...setUp, alias, signupCommand('http://localhost:8080')])
+  for (const command of [...setUp, signupCommand('http://localhost:8080')])
     assert.ok(commands.includes(command), command)
   const [first, second] = blocksOf(textOf('README.md'))
     .filter(({ language }) => language === 'json')
@@ -68,7 +66,7 @@ test('the commands and the script of docs/start.md work as they stand there', as
   const here = (text: string) => text.replaceAll('http://localhost:8080', baseUrl)
   // Step 4 is typed in test/form/start.test.ts, with a browser.
   for (const command of commandsOf('docs/start.md', /^[123]/).filter(command => !setUp.includes(command))) {
-    await promisify(execFile)('sh', ['-c', `${alias}\n${here(command)}`], { cwd: folder, env: environment })
+    await promisify(execFile)('sh', ['-c', here(command)], { cwd: folder, env: environment })
   }
   const [script] = blocksOf(textOf('docs/start.md')).filter(({ language }) => language === 'js')
   const shown: string[] = []
