@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { httpUrl } from '../outbound/addresses.ts'
+import { httpUrl } from '../http-client/addresses.ts'
 
 /** How a text is read. */
 export interface Kind<Value> {

@@ -10,7 +10,7 @@ import {
 } from '../destinations/mail-settings.ts'
 import { isSecret } from '../destinations/secret.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
-import { httpUrl, isPrivate } from '../outbound/addresses.ts'
+import { httpUrl, isPrivate } from '../http-client/addresses.ts'
 import { vendorNames } from '../providers/list.ts'
 import { readStoreLocation } from '../store/location.ts'
 import {

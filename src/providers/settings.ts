@@ -1,5 +1,5 @@
 import { type Environment, readSettings, type SettingsTable, type ValuesOf } from '../config/kinds.ts'
-import { isPrivate } from '../outbound/addresses.ts'
+import { isPrivate } from '../http-client/addresses.ts'
 import { type VendorName, vendorOf } from './list.ts'
 import type { EventNames, Fields, Vendor } from './vendor.ts'
 
