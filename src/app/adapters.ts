@@ -1,10 +1,10 @@
 import { openChallenge } from '../challenges/open.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
+import { LINKS_SECRET, type Links, linksOf } from '../confirm/token.ts'
 import type { MailServer } from '../destinations/mail-server.ts'
 import { holdReasons } from '../holds/store.ts'
 import type { InvitationTargets } from '../invite/store.ts'
-import { LINKS_SECRET, type Links, linksOf } from '../links/links.ts'
 import { memoryLimiter } from '../rate-limit/memory.ts'
 import { sharedLimiter } from '../rate-limit/shared.ts'
 import type { NewsKind } from '../signup/contact.ts'
@@ -74,16 +74,12 @@ export async function challengeOf(
   return openChallenge(challenge, { secret, hosts, log })
 }
 
-/** What the links in mails are made and read with; null: they have none. `shared`: as of `challengeOf`. */
-export async function linkingOf(
-  { confirm, baseUrl }: Config,
-  shared: Store['secret'],
-): Promise<{ readonly secret: string; readonly links: Links } | null> {
-  if (confirm === null) return null
+/** What the links in mails are made and read with. `links`: null where mails have none. `shared`: as of `challengeOf`. */
+export async function linkingOf({ confirm, baseUrl }: Config, shared: Store['secret']) {
   const secret = await shared(LINKS_SECRET).catch((error: Error) => {
     throw new OperatorError(`the key of the links in mails could not be kept in the database: ${error.message}`)
   })
-  return { secret, links: linksOf(baseUrl!, secret, confirm.within) }
+  return { secret, links: confirm ? linksOf(baseUrl!, secret) : null }
 }
 
 /** Who is told of contacts and their events. */
@@ -121,7 +117,7 @@ export async function openDestinations(
     mailServer &&
       mail !== null &&
       mail.tells.length > 0 &&
-      (await import('../destinations/mail.ts')).mail(mail, config.confirm && links, mailServer),
+      (await import('../destinations/mail.ts')).mail(mail, config.confirm ? links : null, mailServer),
   ].filter(each => typeof each === 'object' && each !== null)
   const options = { timeout, existing }
   const opened = provider && (await import('../providers/open.ts')).openProvider(provider, options)

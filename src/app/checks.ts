@@ -85,10 +85,11 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
 export async function checkMail(config: Config, email: string, kind: EventKind): Promise<CheckResult> {
   if (config.mail === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
   const linking = await linkingOf(config, async () => UNSHARED)
-  if (kind === 'confirmation' && linking === null)
+  const { links } = linking
+  if (kind === 'confirmation' && links === null)
     throw new OperatorError('CONFIRM=mail is not set: nobody is asked to confirm an address')
   const { mail } = await import('../destinations/mail.ts')
-  const destination = mail(config.mail, linking && (() => linking.links))
+  const destination = mail(config.mail, links && (() => links))
   try {
     const result = await destination.try(kind, email, new AbortController().signal)
     const what = `mail to ${email}`

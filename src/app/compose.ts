@@ -3,9 +3,10 @@ import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
-import { confirm as confirmContact } from '../confirm/store.ts'
+import { confirm as confirmContact, find } from '../confirm/store.ts'
+import { CONFIRM_WITHIN } from '../confirm/token.ts'
 import { openDomains } from '../domains/domains.ts'
-import { erase } from '../erase/store.ts'
+import { eraseContact } from '../erase/store.ts'
 import { openServer } from '../http/server.ts'
 import { invitationOf, redeem } from '../invite/store.ts'
 import { openChannel } from '../notify/cursor.ts'
@@ -65,8 +66,8 @@ const labels: Readonly<Record<string, string>> = { webhook: 'the webhook', mail:
 export async function start(config: Config, log: Logger): Promise<Service> {
   const telemetry = config.admin && newTelemetry()
   // Known once the store is open, before the first mail is sent.
-  let linking: Awaited<ReturnType<typeof linkingOf>> = null
-  const destinations = await openDestinations(config, () => linking!.links)
+  let linking: Awaited<ReturnType<typeof linkingOf>> | undefined
+  const destinations = await openDestinations(config, () => linking!.links!)
   const { ofEvents, channels, names } = destinations
   const provider = destinations.provider && counting(destinations.provider, telemetry)
   const targets = targetsOf(config, destinations)
@@ -114,7 +115,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     const { holds, confirm } = config
     const watching = channels.length === 0 ? null : watch({ store, outages: alerts, lateAfter })
     const holdAlert = holds && holding({ store, log, window: holds.window, telling: alerts.holding })
-    const upkeep = cleaning({ store, provider: targets.provider, confirmWithin: confirm?.within ?? null, log })
+    const upkeep = cleaning({ store, provider: targets.provider, confirmWithin: confirm ? CONFIRM_WITHIN : null, log })
     for (const { name } of channels) await store.transaction(tx => openChannel(tx, name))
     const visits = inFlight(
       {
@@ -163,15 +164,19 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       limiter,
       challengeLimiter: challengeLimiter(config),
       challenge,
-      links: linking && {
+      links: {
         secret: linking.secret,
+        find: contact => store.transaction(tx => find(tx, contact)),
         async confirm(contact) {
           const confirmed = await store.transaction(tx => confirmContact(tx, contact, targets))
           if (confirmed === 'now') for (const { loop } of outboxes) loop.wake()
           return confirmed
         },
-        async leave(email) {
-          await store.transaction(tx => erase(tx, email))
+        async leave(contact) {
+          await store.transaction(async tx => {
+            const found = await find(tx, contact)
+            if (found) await eraseContact(tx, found.number, found.email, contact.createdAt.getTime())
+          })
           await store.truncateLog()
         },
       },

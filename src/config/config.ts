@@ -80,12 +80,14 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
   if (values.OWNER_MAIL !== undefined && given(env, 'SMTP_URL') === undefined) {
     mistakes.push('SMTP_URL is missing: mails to OWNER_MAIL need a mail server')
   }
-  const confirm = values.CONFIRM === 'mail' ? { within: values.CONFIRM_WITHIN } : null
-  if (confirm !== null && given(env, 'SMTP_URL') === undefined) {
+  const confirm = values.CONFIRM === 'mail'
+  if (confirm && given(env, 'SMTP_URL') === undefined) {
     mistakes.push('SMTP_URL is missing: CONFIRM=mail needs a mail server')
   }
-  if (confirm !== null && !baseUrl?.startsWith('https:')) {
-    mistakes.push('BASE_URL must be an https address with CONFIRM=mail: it is what the links in mails begin with')
+  if (confirm && !isPublicOrLocal(baseUrl)) {
+    mistakes.push(
+      'BASE_URL must be an https address with CONFIRM=mail, or one of this machine: links in mails begin with it',
+    )
   }
   const mail = mailServer !== undefined && from !== undefined ? mailSettings(mailServer, from, values) : null
 
@@ -199,6 +201,10 @@ const mailSettings = (server: MailSettings['server'], from: MailSettings['from']
   heloName: heloNameOf(values.BASE_URL ?? null, from),
 })
 
+/** Whether links may begin with it. Nobody else is on the way to this machine. */
+const isPublicOrLocal = (baseUrl: string | null): boolean =>
+  baseUrl !== null && (baseUrl.startsWith('https:') || isLoopback(new URL(baseUrl).hostname))
+
 /** Characters of a key that nobody finds by trying, if they are random. */
 const UNGUESSABLE = 32
 
@@ -289,7 +295,7 @@ export function inForce(config: Config): Record<string, unknown> {
     mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
     ...(mail?.tells.includes('joined') === false && { welcomeMails: false }),
     ...(mail?.tells.includes('invited') === false && { invitationMails: false }),
-    ...(config.confirm !== null && { confirmsWithin: `${config.confirm.within / 1_000} s` }),
+    ...(config.confirm && { confirm: 'mail' }),
     channels: namesOf(config.channels).join(', ') || 'none',
     event: config.eventName,
   }

@@ -266,11 +266,6 @@ export const settings = {
     default: 'none',
     ...oneOf('none', 'mail'),
   },
-  CONFIRM_WITHIN: {
-    meaning: 'How long that link is good. Who has not followed it by then is deleted, and may sign up anew.',
-    default: '7d',
-    ...duration('1h', '30d'),
-  },
   CONFIRM_SUBJECT: {
     meaning: 'The subject of that mail, in which {name}, {email} and {service} are filled in.',
     default: '{service}: please confirm your address',

@@ -1,27 +1,35 @@
 import type { ContactState } from '../signup/contact.ts'
-import { emailKey } from '../signup/contact.ts'
 import { activate, type SignupTargets } from '../store/activate.ts'
 import type { Tx } from '../store/database.ts'
 
-/** The contact that a mail was sent to. The id tells it from one that signs up anew with the same address. */
+/** The contact that a mail was sent to: this signup, not a later one with the same address. */
 export interface Addressee {
   readonly id: string
+  readonly createdAt: Date
+}
+
+/** What a link leads to. */
+export interface Linked {
+  readonly number: number
   readonly email: string
+  readonly state: ContactState
+}
+
+/** Undefined: it is not on the list any more. The time finds it by an index; the id has none. */
+export async function find(tx: Tx, { id, createdAt }: Addressee, lock = ''): Promise<Linked | undefined> {
+  const [contact] = await tx.all<Linked>(
+    `select number, email, state from contact where created_at = $1 and id = $2 ${lock}`,
+    [createdAt.getTime(), id],
+  )
+  return contact
 }
 
 /**
  * Lets an unconfirmed contact go on as a new signup does that needs no confirmation: `now`, once. `before`: it had gone on
  * already, or never had to wait. Null: there is no such contact.
  */
-export async function confirm(
-  tx: Tx,
-  { id, email }: Addressee,
-  targets: SignupTargets,
-): Promise<'now' | 'before' | null> {
-  const [contact] = await tx.all<{ number: number; state: ContactState }>(
-    `select number, state from contact where email_key = $1 and id = $2 ${tx.dialect.forUpdate}`,
-    [emailKey(email), id],
-  )
+export async function confirm(tx: Tx, addressee: Addressee, targets: SignupTargets): Promise<'now' | 'before' | null> {
+  const contact = await find(tx, addressee, tx.dialect.forUpdate)
   if (contact === undefined) return null
   const activated = await activate(tx, 'unconfirmed', [contact.number], targets)
   return activated.length > 0 || tx.again ? 'now' : 'before'

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import MailComposer from 'nodemailer/lib/mail-composer'
-import type { Links } from '../links/links.ts'
+import type { Addressee } from '../confirm/store.ts'
+import type { Links } from '../confirm/token.ts'
 import { escapeHtml } from '../pages/html.ts'
 import type { EventKind } from '../signup/contact.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
@@ -13,8 +14,8 @@ export interface Recipient {
   readonly kind: EventKind
   /** Of the mail: letters, digits, dashes and underscores, and no other mail's. */
   readonly id: string
-  /** Of the contact. */
-  readonly contactId: string
+  /** Whose it is. */
+  readonly addressee: Addressee
   readonly name: string
   readonly email: string
   /** Of an invitation. */
@@ -57,15 +58,14 @@ export function mailWriter(
     return { subject, text, html }
   }
 
-  return async ({ kind, id, contactId, name: typed, email, code }: Recipient): Promise<Buffer> => {
+  return async ({ kind, id, addressee, name: typed, email, code }: Recipient): Promise<Buffer> => {
     const { subject, text, html } = templates[kind]
     const name = unlinked(oneLine(typed), WORD_JOINER)
     const { confirm, unsubscribe } = links?.() ?? {}
-    const contact = { id: contactId, email }
     const values = {
       ...{ name, email, service, code },
-      link: kind === 'confirmation' ? confirm?.(contact) : code && inviteLink?.replace('{code}', code),
-      unsubscribe: unsubscribe?.(contact),
+      link: kind === 'confirmation' ? confirm?.(addressee) : code && inviteLink?.replace('{code}', code),
+      unsubscribe: unsubscribe?.(addressee),
     }
     const asItIs = (value: string): string => value
     return bytesOf({

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Links } from '../links/links.ts'
+import type { Links } from '../confirm/token.ts'
 import { CODE_LENGTH, type EventKind } from '../signup/contact.ts'
 import type { OwnDestination } from '../waitlist/ports/destination.ts'
 import { mailWriter, type Recipient } from './mail-message.ts'
@@ -38,15 +38,20 @@ export function mail(
     timeout: TIMEOUT,
     concurrency: CONCURRENCY,
 
-    async deliver({ kind, id, contact: { id: contactId, name, email }, code }, signal, mayBegin) {
-      const { answer, ...result } = await post({ kind, id, contactId, name, email, code }, signal, mayBegin)
+    async deliver({ kind, id, contact, code }, signal, mayBegin) {
+      const { name, email } = contact
+      const { answer, ...result } = await post({ kind, id, addressee: contact, name, email, code }, signal, mayBegin)
       return result
     },
 
     try(kind, email, signal) {
       // A code and a contact that are nobody's.
       const code = kind === 'invited' ? 'A'.repeat(CODE_LENGTH) : undefined
-      const sample = { id: `check_${randomUUID()}`, contactId: randomUUID(), name: 'Ada Lovelace' }
+      const sample = {
+        id: `check_${randomUUID()}`,
+        addressee: { id: randomUUID(), createdAt: new Date() },
+        name: 'Ada Lovelace',
+      }
       return post({ kind, ...sample, email, code }, signal)
     },
     check: server.check,

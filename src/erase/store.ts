@@ -61,9 +61,14 @@ async function find(tx: Tx, email: string) {
 export async function erase(tx: Tx, email: string): Promise<Traces | undefined> {
   const found = await find(tx, email)
   if (found === undefined) return undefined
-  // As settlements do: first what is settled, then the contact.
-  await tx.all(`select number from delivery where contact = $1 order by number ${tx.dialect.forUpdate}`, [found.number])
-  await rememberErasure(tx, email, found.createdAt)
-  await tx.run('delete from contact where number = $1', [found.number])
+  await eraseContact(tx, found.number, email, found.createdAt)
   return found.traces
+}
+
+/** The same for a contact that is known. */
+export async function eraseContact(tx: Tx, number: number, email: string, createdAt: number): Promise<void> {
+  // As settlements do: first what is settled, then the contact.
+  await tx.all(`select number from delivery where contact = $1 order by number ${tx.dialect.forUpdate}`, [number])
+  await rememberErasure(tx, email, createdAt)
+  await tx.run('delete from contact where number = $1', [number])
 }

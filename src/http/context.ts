@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
-import type { Addressee } from '../confirm/store.ts'
+import type { LinkActions } from '../confirm/routes.ts'
 import type { HoldRules } from '../holds/rules.ts'
 import type { Signup } from '../signup/contact.ts'
 import type { CookieSettings } from '../signup/cookie.ts'
@@ -32,8 +32,8 @@ export interface HttpSettings {
   readonly disclosesMembership: boolean
   /** Null: no signup is held. */
   readonly holds: HoldRules | null
-  /** `within`: milliseconds that a new contact has to confirm its address by mail; null: nobody has to. */
-  readonly confirm: { readonly within: number } | null
+  /** Whether a new contact must confirm its address by mail. */
+  readonly confirm: boolean
   /** Sentences in other languages; null: every visitor reads English. */
   readonly messagesFile: string | null
   readonly service: string
@@ -50,15 +50,6 @@ export interface RouteParts {
   corsFields(request: IncomingMessage): FieldList
 }
 
-/** What the links in mails are read with, and what they ask for. */
-export interface LinkParts {
-  readonly secret: string
-  /** `before`: it had gone on already. Null: there is no such contact. */
-  confirm(contact: Addressee): Promise<'now' | 'before' | null>
-  /** Erases the contact with this address, if there is one. */
-  leave(email: string): Promise<void>
-}
-
 /** What the public server is connected to. */
 export interface HttpParts {
   /** Of this program. */
@@ -66,14 +57,13 @@ export interface HttpParts {
   /** For the health report, and to refuse signups that would wait too long. */
   readonly store: Pick<Store, 'check' | 'isBehind' | 'secret'>
   join(signup: Signup): Promise<Joined>
-  /** Counts signups, and uses of links in mails. */
+  /** Counts signups. */
   readonly limiter: Limiter
   /** Counts challenges that are fetched. */
   readonly challengeLimiter: Limiter
   /** Null: no proof is asked for. */
   readonly challenge: Challenge | null
-  /** Null: no mail has a link to us. */
-  readonly links: LinkParts | null
+  readonly links: LinkActions
   /** Whether the domain of an address is accepted; null: every one is. */
   readonly accepts: ((email: string) => boolean) | null
   /** Aborted when a stop can no longer wait for what a request asks elsewhere. */

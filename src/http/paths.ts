@@ -7,7 +7,7 @@ export const paths = {
   form: '/form.js',
   formChallenge: '/form-challenge.js', // what the former loads where a challenge is asked for
   formSettings: '/form.json',
-  confirm: '/confirm', // what links in mails lead to, only with CONFIRM=mail
+  confirm: '/confirm', // what links in mails lead to
   unsubscribe: '/unsubscribe',
   openapi: '/api/openapi.json',
   docs: '/docs/api',

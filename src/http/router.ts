@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
+import { linkPage } from '../confirm/page.ts'
+import { confirmRoutes, unsubscribeRoutes } from '../confirm/routes.ts'
 import { healthRoute } from '../health/route.ts'
 import { signupRoute } from '../signup/route.ts'
 import { StoreUnavailable } from '../store/database.ts'
@@ -14,7 +16,6 @@ import type { Languages } from './messages/languages.ts'
 import { paths } from './paths.ts'
 import { type Answer, fieldList, securityFields, send, strictTransportSecurity, withFields } from './response.ts'
 import { issueRoute, proving, SOLUTION_FIELD } from './routes/challenge.ts'
-import { confirmRoute, unsubscribeRoute } from './routes/links.ts'
 import { serve } from './static.ts'
 
 export interface RouterParts extends HttpParts {
@@ -47,8 +48,7 @@ export function createRouter(
   settings: HttpSettings,
   parts: RouterParts,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const { store, challenge, limiter, challengeLimiter, links, signal, log, telemetry, pages, languages, isDraining } =
-    parts
+  const { store, challenge, challengeLimiter, links, signal, log, telemetry, pages, languages, isDraining } = parts
   const { proxies, corsOrigins, tls } = settings
   const landingPages = cors(corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
   const corsFields = landingPages.answerFields
@@ -98,11 +98,13 @@ export function createRouter(
     const GET = issueRoute({ issue: challenge.issue, limiter: challengeLimiter, clientOf, corsFields })
     resources.set(paths.challenge, { GET })
   }
-  if (links !== null) {
-    const ofLinks = { links, limiter, languages, failed }
-    resources.set(paths.confirm, confirmRoute(settings, ofLinks))
-    resources.set(paths.unsubscribe, unsubscribeRoute(settings, ofLinks))
-  }
+  // Links in mails that were sent always work, whatever the settings are by now.
+  const pageSettings = { service: settings.service, site: corsOrigins[0] ?? paths.root }
+  const linkParts = { ...pageSettings, links, languages, failed }
+  resources.set(paths.confirm, confirmRoutes(linkParts))
+  resources.set(paths.unsubscribe, unsubscribeRoutes(linkParts))
+  const notFoundPage = (request: IncomingMessage) =>
+    linkPage('notFound', pageSettings, languages.of(request.headers['accept-language']))
 
   const allowed = ({ POST }: Resource) => (POST === undefined ? 'GET, HEAD, OPTIONS' : 'GET, HEAD, POST, OPTIONS')
   const options = (request: IncomingMessage, resource: Resource): Answer => ({
@@ -117,7 +119,7 @@ export function createRouter(
   const route = (path: string | null, request: IncomingMessage, response: ServerResponse, reqId: number) => {
     if (path === null) return refuse(malformedRequest)
     const resource = resources.get(path)
-    if (resource === undefined) return refuse(notFound)
+    if (resource === undefined) return wantsHtml(request) ? notFoundPage(request) : refuse(notFound)
     const { method } = request
     if (method === 'GET' || method === 'HEAD') return resource.GET(request, response, reqId)
     if (method === 'POST' && resource.POST !== undefined) return resource.POST(request, response, reqId)
@@ -167,6 +169,10 @@ export function createRouter(
     }
   }
 }
+
+/** Whether a person looks: a browser that opens an address names this type first (RFC 9110 §12.5.1). */
+const wantsHtml = ({ method, headers: { accept = '' } }: IncomingMessage): boolean =>
+  method === 'GET' && accept.startsWith('text/html')
 
 /** Several lines of a field are joined by Node. It keeps the address, which the listener has read. */
 const requestClient =

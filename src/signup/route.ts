@@ -60,7 +60,7 @@ export function signupRoute(
       unconfirmed: telling('unconfirmed'),
       known: telling('known'),
     }
-    const toAnybody = confirm === null ? told.recorded : telling('recordedOrAsked')
+    const toAnybody = confirm ? telling('recordedOrAsked') : told.recorded
     const accepted = (joined: Accepted) => told[messages[joined.is]](message => resultOf(joined, message))
     return {
       accepted,

@@ -6,7 +6,7 @@ import { after, describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { operatorOf } from '../../src/app/database.ts'
 import { readConfig } from '../../src/config/config.ts'
-import { LINKS_SECRET, linksOf } from '../../src/links/links.ts'
+import { LINKS_SECRET, linksOf } from '../../src/confirm/token.ts'
 import { type RunSql, sqlOn as sqliteSql } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
@@ -295,7 +295,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     assert.equal(await first.service.end('SIGTERM'), 0)
     const sql = engine === 'sqlite' ? sqliteSql(join(cwd, 'waitlist.db')) : postgresSql(url)
     const [secret] = await sql(`select value from secret where name = '${LINKS_SECRET}'`)
-    const links = linksOf(base, String(secret!.value), 86_400_000)
+    const links = linksOf(base, String(secret!.value))
     const asked = (await contacts()).map(contact => ({ id: contact.id, link: links.confirm(contact) }))
     assert.equal(asked.length, ASKED)
 

@@ -6,11 +6,11 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import type { AxeResults } from 'axe-core'
 import fc from 'fast-check'
 import PostalMime from 'postal-mime'
+import { type Links, linksOf } from '../../src/confirm/token.ts'
 import { mail } from '../../src/destinations/mail.ts'
 import { mailWriter } from '../../src/destinations/mail-message.ts'
 import type { Letter, MailSettings } from '../../src/destinations/mail-settings.ts'
 import { type Judgement, judgeRefusal } from '../../src/destinations/smtp-reply.ts'
-import { type Links, linksOf } from '../../src/links/links.ts'
 import { escapeHtml } from '../../src/pages/html.ts'
 import { eventOf } from '../../src/signup/contact.ts'
 import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
@@ -47,7 +47,7 @@ const running = new AbortController().signal
 type More = Omit<Partial<MailSettings>, 'server' | 'letters'> &
   Partial<Letter> & { readonly server?: Partial<MailSettings['server']>; readonly invitation?: Partial<Letter> }
 
-const links = linksOf('https://waitlist.acme.example', 'ab'.repeat(32), 604_800_000, () => Date.UTC(2026, 10, 1))
+const links = linksOf('https://waitlist.acme.example', 'ab'.repeat(32), () => Date.UTC(2026, 10, 1))
 
 function opened(
   t: Pick<TestContext, 'after'>,
@@ -807,9 +807,9 @@ test('all mails of ours fit a phone, say what their text says and are legible, i
     const inviteLink = i % 2 === 0 ? 'https://app.acme.example/?a=1&code={code}' : null
     const linked = kind === 'confirmation' || i % 2 === 0
     const write = mailWriter({ from, letters, inviteLink, service: 'Acme & Sons' }, linked ? () => links : null)
-    const contactId = joined().contact.id
+    const addressee = joined().contact
     const { html, text } = await PostalMime.parse(
-      await write({ kind, id: 'evt_1', contactId, name, email: 'ada@example.com', code }),
+      await write({ kind, id: 'evt_1', addressee, name, email: 'ada@example.com', code }),
     )
     const shown = text!
       .trimEnd()

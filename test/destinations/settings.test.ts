@@ -6,6 +6,7 @@ import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'
 import { readConfig } from '../../src/config/config.ts'
+import { type Links, linksOf } from '../../src/confirm/token.ts'
 import { mail } from '../../src/destinations/mail.ts'
 import {
   type Letter,
@@ -17,7 +18,6 @@ import {
 import { filled, unknownPlaceholder } from '../../src/destinations/placeholders.ts'
 import { isSecret } from '../../src/destinations/secret.ts'
 import { isLoopback, isPrivate } from '../../src/http-client/addresses.ts'
-import { type Links, linksOf } from '../../src/links/links.ts'
 import type { EventKind } from '../../src/signup/contact.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -257,7 +257,7 @@ describe('the configuration of mails', () => {
     const settings = result.config.mail as MailSettings
     const opened = (kind: EventKind, files: Partial<Letter>, links: (() => Links) | null = null) =>
       mail({ ...settings, letters: { ...settings.letters, [kind]: { ...settings.letters[kind], ...files } } }, links)
-    const linked = () => linksOf('https://waitlist.example.com', '00', 1)
+    const linked = () => linksOf('https://waitlist.example.com', '00')
     for (const [file, why] of [
       [join(folder, 'missing'), /cannot be used: ENOENT/],
       [join(folder, 'folder'), /cannot be used: it is not a file/],

@@ -60,7 +60,7 @@ export async function openTestServer(
     limiter,
     challengeLimiter: challengeLimiter(config),
     challenge: null,
-    links: null,
+    links: { secret: '00', find: async () => undefined, confirm: async () => null, async leave() {} },
     accepts: null,
     signal,
     log,

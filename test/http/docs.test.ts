@@ -216,7 +216,14 @@ test('C-58: the words of the operator stay words in the Markdown, whatever chara
 test('C-58: whatever the operator writes is shown and adds no element to the page', async () => {
   const base = 'https://waitlist.example.com'
   const { config } = (await readConfig({})) as { config: Config }
-  const rest = { base, version: '1', accepts: null, links: null, challenge: null, languages: untranslated }
+  const rest = {
+    base,
+    version: '1',
+    accepts: null,
+    links: undefined as never,
+    challenge: null,
+    languages: untranslated,
+  }
   const pageOf = (service: string, description: string) =>
     docsPage(openapi({ ...config, service, description, ...rest }), base, null).html
   // A description may contain code and links to headings.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { confirm, expire } from '../../src/confirm/store.ts'
+import { type Addressee, confirm, expire } from '../../src/confirm/store.ts'
 import { erase } from '../../src/erase/store.ts'
 import { release } from '../../src/holds/store.ts'
 import { type ImportOutcome, importContacts } from '../../src/import/store.ts'
@@ -164,12 +164,14 @@ const settlementOf = (kind: DeliveryKind, end: Exclude<End, 'nothing'>): Settlem
 const emailOf = (who: number) => `v${who}@example.com`
 
 /** The list in a few lines. */
+const addresseeOf = (id: string, { createdAt }: Person): Addressee => ({ id, createdAt: new Date(createdAt) })
+
 class Model {
   /** In the order in which they came. */
   people: Person[] = []
   readonly erased = new Map<string, number>()
   /** Ids of links that were mailed to contacts that are gone. */
-  readonly former = new Map<string, string>()
+  readonly former = new Map<string, Addressee>()
   readonly #targets: SignupTargets
   readonly #above: number | null
   now = 0
@@ -257,7 +259,7 @@ class Model {
   }
 
   remove(person: Person): void {
-    if (person.id !== null) this.former.set(person.email, person.id)
+    if (person.id !== null) this.former.set(person.email, addresseeOf(person.id, person))
     this.people = this.people.filter(each => each !== person)
   }
 
@@ -313,14 +315,14 @@ async function live({ open, sql }: Place, { provider, confirmation, above, steps
       case 'confirm': {
         if (person === undefined || person.id === null) return
         const { id, state } = person
-        const answer = await store.transaction(tx => confirm(tx, { id, email }, targets))
+        const answer = await store.transaction(tx => confirm(tx, addresseeOf(id, person), targets))
         assert.equal(answer, state === 'unconfirmed' ? 'now' : 'before')
         if (state === 'unconfirmed') model.begin(person, true)
         return
       }
       case 'use an old link': {
-        const id = model.former.get(email)
-        if (id !== undefined) assert.equal(await store.transaction(tx => confirm(tx, { id, email }, targets)), null)
+        const former = model.former.get(email)
+        if (former !== undefined) assert.equal(await store.transaction(tx => confirm(tx, former, targets)), null)
         return
       }
       case 'erase': {

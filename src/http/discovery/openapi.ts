@@ -47,7 +47,7 @@ export function openapi(installation: Installation) {
   // A signup whose challenge cannot be verified is held. Only a verifier elsewhere can be away.
   const holdsSignups = challenge?.issue === null || (holds !== null && (holds.above !== null || holds.suspicious))
   const request = solution === null ? signupRequest : signupRequestWith(solution)
-  const asks = installation.confirm !== null
+  const asks = installation.confirm
   const recorded = asks ? recordedResultOrAsked : recordedResult
   const told = asks ? signupResultOrAsked : holdsSignups ? signupResultOrHeld : signupResult
   const result = disclosesMembership ? told : recorded

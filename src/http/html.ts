@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { securityFields } from './response.ts'
+
+/** What the HTML pages share: the documentation, the pages behind links in mails, the operator's page. None runs a script. */
+
+/** The one colour of form, pages and mails. On a dark page it is lighter (`page.css`). */
+export const ACCENT = '#3547c8'
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Safe as the content of an element, and inside a quoted attribute. */
+export const escapeHtml = (text: string): string => text.replaceAll(/[&<>"']/g, character => entities[character]!)
+
+const base = readFileSync(new URL('./page.css', import.meta.url), 'utf8')
+
+/** The style of all pages, then the page's own. */
+export const styleSheet = (own: URL): string => base + readFileSync(own, 'utf8')
+
+/** The mark of the service, 32 by 32, as an SVG element. */
+export const mark = (colour: string): string =>
+  `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32' aria-hidden='true'><rect width='32' height='32' rx='9' fill='${colour}'/><path d='M9 10h14M9 16h14M9 22h7' stroke='#fff' stroke-width='3' stroke-linecap='round'/></svg>`
+
+export interface Page {
+  readonly title: string
+  readonly style: string
+  /** BCP 47; English if absent. */
+  readonly language?: string
+  readonly direction?: 'ltr' | 'rtl'
+  /** HTML for the end of the head. */
+  readonly head?: string
+  /** HTML. */
+  readonly body: string
+  /** The colour of the icon. */
+  readonly colour?: string
+}
+
+export const htmlPage = ({
+  title,
+  style,
+  language = 'en',
+  direction = 'ltr',
+  head = '',
+  body,
+  colour = ACCENT,
+}: Page) =>
+  `<!doctype html>
+<html lang="${language}" dir="${direction}">
+<head>
+<meta charset="utf-8">
+<title>${escapeHtml(title)}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(mark(colour))}">
+<style>${style}</style>
+${head}</head>
+<body>
+${body}</body>
+</html>
+`
+
+/**
+ * The security headers of a page (OWASP HTTP Headers cheat sheet). Its style is allowed by its hash (CSP level 3 §2.3.1); it
+ * loads nothing. `formAction`: where its forms may be sent.
+ */
+export function pageHeaders(style: string, formAction: "'none'" | "'self'"): Readonly<Record<string, string>> {
+  return {
+    ...securityFields,
+    'content-security-policy': [
+      "default-src 'none'",
+      `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+      'img-src data:',
+      "base-uri 'none'",
+      `form-action ${formAction}`,
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'cross-origin-opener-policy': 'same-origin',
+    'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
+  }
+}
