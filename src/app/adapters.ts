@@ -109,7 +109,7 @@ export async function openDestinations(
     throw new Error('no mail is sent here')
   },
 ): Promise<Destinations> {
-  const { provider, providerExisting: existing, webhook, mail, providerTimeout: timeout } = config
+  const { provider, webhook, mail } = config
   // First, since the files of mails may be wrong, and nothing may be left open then.
   const mailServer = mail && (await import('../destinations/mail-server.ts')).mailServer(mail)
   const own = [
@@ -119,8 +119,7 @@ export async function openDestinations(
       mail.tells.length > 0 &&
       (await import('../destinations/mail.ts')).mail(mail, config.confirm ? links : null, mailServer),
   ].filter(each => typeof each === 'object' && each !== null)
-  const options = { timeout, existing }
-  const opened = provider && (await import('../providers/open.ts')).openProvider(provider, options)
+  const opened = provider && (await import('../providers/open.ts')).openProvider(provider)
   const channels = await openChannels(config, mailServer)
   const ofEvents = [opened?.automation, ...own].filter(each => each != null)
   return {

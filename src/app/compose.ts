@@ -121,7 +121,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       {
         store,
         handOver: handing,
-        timeout: config.providerTimeout,
+        timeout: provider?.timeout ?? 0,
         signal: outbound.signal,
         announce,
         held: holdAlert?.note,

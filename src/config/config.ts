@@ -56,10 +56,7 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
   }
 
   const vendor = values.PROVIDER
-  const provider =
-    vendor === 'none'
-      ? null
-      : await readProvider(vendor, env, values.PROVIDER_FIELDS, { EVENT_NAME, INVITED_EVENT_NAME }, mistakes)
+  const provider = vendor === 'none' ? null : await readProvider(vendor, env, values.PROVIDER_FIELDS, mistakes)
 
   const webhookUrl = values.WEBHOOK_URL
   const secrets = values.WEBHOOK_SECRET
@@ -123,9 +120,7 @@ const configOf = (values: Values, { secure, ...checked }: Checked) => ({
   description: values.SERVICE_DESCRIPTION,
   shutdownDelay: values.SHUTDOWN_DELAY,
   store: values.DATABASE_URL,
-  providerTimeout: values.PROVIDER_TIMEOUT,
   blockedDomainsFile: values.BLOCKED_DOMAINS_FILE ?? null,
-  providerExisting: values.PROVIDER_EXISTING,
   channels: {
     slack: values.SLACK_WEBHOOK_URL,
     discord: values.DISCORD_WEBHOOK_URL,

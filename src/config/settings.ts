@@ -165,18 +165,6 @@ export const settings = {
     default: 'none',
     ...oneOf('none', ...vendorNames),
   },
-  PROVIDER_TIMEOUT: {
-    meaning: 'How long a signup may wait for the provider.',
-    default: '8s',
-    ...duration('100ms', '20s'),
-  },
-  PROVIDER_EXISTING: {
-    meaning:
-      'What becomes of an address that the provider had before: leave changes nothing there; join adds it to the ' +
-      'lists and tags that its settings name.',
-    default: 'leave',
-    ...oneOf('leave', 'join'),
-  },
   PROVIDER_FIELDS: {
     meaning: 'Fields of your own to set on a new contact: name=value, separated by commas.',
     ...assignments,

@@ -31,11 +31,14 @@ export type Failure =
   | { readonly is: 'misconfigured' | 'unreachable' | 'in doubt'; readonly why: string }
 
 /** `ok`: 2xx, whatever its body. `refused`: any other 4xx, about this request; the caller knows what it means. */
-export type Reply = Answer & ({ readonly is: 'ok' | 'refused'; readonly why: string } | Failure)
+export type Reply = Answer &
+  ({ readonly is: 'ok'; readonly why: string } | { readonly is: 'refused'; readonly why: string } | Failure)
 
 interface Answer {
   /** 0: there was no answer. */
   readonly status: number
+  /** Of the call. */
+  readonly safe: boolean
   /** The body; undefined if it is no JSON, longer than `LONGEST`, or did not arrive. */
   // biome-ignore lint/suspicious/noExplicitAny: callers read members as `json?.data?.id`, and check what they find
   readonly json: any
@@ -65,7 +68,7 @@ export async function call(request: Call): Promise<Reply> {
   const { action, method, safe = method === 'GET', headers = {}, signal } = request
   const secrets = [...(request.secrets ?? []), ...Object.values(headers).flatMap(value => value.split(' '))]
   const unanswered = (is: 'unreachable' | 'in doubt', reason: string): Reply => ({
-    ...{ status: 0, json: undefined, is, why: `${action}: ${reason}` },
+    ...{ status: 0, safe, json: undefined, is, why: `${action}: ${reason}` },
   })
   if (signal.aborted) return unanswered('unreachable', reasonOf(signal))
   try {
@@ -80,7 +83,7 @@ export async function call(request: Call): Promise<Reply> {
     const text = await answer.body.text().catch(() => '')
     const said = status < 300 ? '' : excerpt(text, secrets)
     const why = `${action}: answered with ${status}${said && ` (${said})`}`
-    return { status, json: parsed(text), ...meaning(status, safe, why, answer.headers) }
+    return { status, safe, json: parsed(text), ...meaning(status, safe, why, answer.headers) }
   } catch (error) {
     const { message, code = '' } = error as Error & { readonly code?: string }
     const reason = signal.aborted ? reasonOf(signal) : excerpt(message || code, secrets)

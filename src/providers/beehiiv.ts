@@ -1,8 +1,5 @@
-import { names, optional, required, shaped, type ValuesOf, withDefault, word, yesOrNo } from '../config/kinds.ts'
-import type { Attempt } from '../outbound/attempt.ts'
-import type { Failure } from '../waitlist/ports/destination.ts'
-import { base, type Connect, type Vendor, type VendorClient } from './vendor.ts'
-import { type Answer, isYoungerThanSignup, misconfigured } from './vendor-client.ts'
+import { names, optional, required, shaped, withDefault, word, yesOrNo } from '../config/kinds.ts'
+import { base, contactIn, type Vendor } from './vendor.ts'
 
 const settings = {
   BEEHIIV_API_KEY: required(word, 'API key.', 'beehiiv: Settings, API, Create new API key.'),
@@ -20,117 +17,50 @@ const settings = {
   ),
   BEEHIIV_BASE_URL: base('https://api.beehiiv.com/v2'),
 }
-type Settings = ValuesOf<typeof settings>
 
-export const beehiiv: Vendor<typeof settings> = {
-  title: 'beehiiv',
-  settings,
-  rate: { calls: 180, per: 60_000, connections: 5 },
-  promises: {
-    newness: 'best effort',
-    scope: 'list',
-    recognisesOwn: true,
-    repeatable: 0,
-    namesEvents: false,
-    removal: 'at once',
-  },
-  client,
-}
+const byEmail = (email: string): string => `/subscriptions/by_email/${encodeURIComponent(email)}`
 
 /**
  * https://developers.beehiiv.com: what a second creation of an address does is not documented, so it is looked up first.
  * Neither is any code of an error, so none can mean the address; beehiiv tries it later, and then calls it invalid there.
  */
-function client(settings: Settings, connect: Connect): VendorClient {
-  const { BEEHIIV_AUTOMATION_ID: automation, BEEHIIV_TAGS: tags } = settings
-  const publication = `/publications/${encodeURIComponent(settings.BEEHIIV_PUBLICATION_ID)}`
-  const automationPath = automation && `${publication}/automations/${encodeURIComponent(automation)}`
-  const { call, get, post } = connect({
-    base: settings.BEEHIIV_BASE_URL,
-    headers: { authorization: `Bearer ${settings.BEEHIIV_API_KEY}` },
-    waitFields: ['retry-after', 'ratelimit-reset'],
-  })
+export const beehiiv: Vendor<typeof settings> = {
+  title: 'beehiiv',
+  settings,
+  repeatable: 0,
+  namesEvents: false,
+  connect: ({ BEEHIIV_BASE_URL, BEEHIIV_PUBLICATION_ID, BEEHIIV_API_KEY }) => ({
+    base: `${BEEHIIV_BASE_URL}/publications/${BEEHIIV_PUBLICATION_ID}`,
+    headers: { authorization: `Bearer ${BEEHIIV_API_KEY}` },
+  }),
+  check: ({ BEEHIIV_AUTOMATION_ID: id }) => [
+    '',
+    ...(id === undefined ? [] : [`/automations/${encodeURIComponent(id)}`]),
+  ],
 
-  async function checkAutomation(path: string, attempt: Attempt): Promise<Failure | null> {
-    const reply = await get('look at the automation', path, attempt)
-    const triggers = reply.list('data', 'trigger_events')
-    if (triggers === undefined) return reply.failure
-    const isOn = ['live', 'running'].includes(reply.text('data', 'status') ?? '')
-    return isOn && triggers.includes('api')
-      ? null
-      : misconfigured('look at the automation: it is not live with the trigger "Add by API"')
-  }
+  async create({ email }, { settings, get, post }) {
+    const found = await get('find a subscription', byEmail(email))
+    if (found.status !== 404) return contactIn('existing', found, found.json?.data?.id)
+    const body = { email, send_welcome_email: settings.BEEHIIV_SEND_WELCOME_EMAIL || undefined }
+    const reply = await post('create a subscription', '/subscriptions', body)
+    return contactIn('created', reply, reply.json?.data?.id)
+  },
 
-  function find(email: string, attempt: Attempt): Promise<Answer> {
-    return get('find a subscription', `${publication}/subscriptions/by_email/${encodeURIComponent(email)}`, attempt)
-  }
+  async complete({ providerId }, { settings: { BEEHIIV_TAGS: tags }, post }) {
+    return tags === undefined ? null : post('add tags', `/subscriptions/${providerId}/tags`, { tags })
+  },
 
-  async function checkPublication(attempt: Attempt): Promise<Failure | null> {
-    const reply = await get('look at the publication', publication, attempt)
-    return reply.status === 200 && reply.id('data', 'id') !== undefined ? null : reply.failure
-  }
+  notifies: ({ BEEHIIV_AUTOMATION_ID: id }) => id !== undefined,
+  notify({ contact: { email, providerId } }, { settings, post }) {
+    const path = `/automations/${encodeURIComponent(settings.BEEHIIV_AUTOMATION_ID!)}/journeys`
+    return post('start the automation', path, providerId === undefined ? { email } : { subscription_id: providerId })
+  },
 
-  return {
-    async createContact(contact, _doubt, attempt) {
-      const { email } = contact
-      const found = await find(email, attempt)
-      const foundId = found.id('data', 'id')
-      if (found.status === 200 && foundId !== undefined) {
-        const ours = isYoungerThanSignup(timeOf(found.at('data', 'created')), contact)
-        return { is: 'existing', providerId: foundId, ours }
-      }
-      // An unknown publication is a 404 too, and answers the creation with another one.
-      if (found.status !== 404) return found.failure
-
-      const body = { email, send_welcome_email: settings.BEEHIIV_SEND_WELCOME_EMAIL || undefined }
-      const reply = await post('create a subscription', `${publication}/subscriptions`, body, attempt)
-      const providerId = reply.id('data', 'id')
-      return reply.ok && providerId !== undefined ? { is: 'created', providerId } : reply.failure
-    },
-
-    /** The tags come beside those that the subscription has. */
-    joinsLast: true,
-    join:
-      tags &&
-      (async ({ providerId }, attempt) => {
-        // Creation and look-up both tell it.
-        const path = `${publication}/subscriptions/${encodeURIComponent(providerId!)}/tags`
-        const reply = await post('add tags', path, { tags }, attempt)
-        return reply.ok && reply.id('data', 'id') !== undefined ? null : reply.refusal
-      }),
-
-    automation:
-      automationPath === undefined
-        ? null
-        : async ({ contact: { email, providerId } }, attempt) => {
-            const path = `${automationPath}/journeys`
-            const body = providerId === undefined ? { email } : { subscription_id: providerId }
-            const reply = await post('start the automation', path, body, attempt)
-            const started = reply.ok && reply.id('data', 'id') !== undefined
-            return reply.deliveredIf(started)
-          },
-
-    async remove(email, attempt) {
-      const found = await find(email, attempt)
-      // An unknown publication is a 404 too.
-      if (found.status === 404) return (await checkPublication(attempt)) ?? { is: 'absent' }
-      const id = found.id('data', 'id')
-      const isTheirs = found.text('data', 'email')?.toLowerCase() === email
-      if (found.status !== 200 || id === undefined || !isTheirs) return found.failure
-      const path = `${publication}/subscriptions/${encodeURIComponent(id)}`
-      const reply = await call({ to: 'delete a subscription', method: 'DELETE', path, statusAlone: true }, attempt)
-      return reply.removedIf(reply.status === 204)
-    },
-
-    async check(attempt) {
-      return (
-        (await checkPublication(attempt)) ??
-        (automationPath === undefined ? null : await checkAutomation(automationPath, attempt))
-      )
-    },
-  }
+  async remove(email, { get, send }) {
+    const found = await get('find a subscription', byEmail(email))
+    const { id } = found.json?.data ?? {}
+    if (found.is !== 'ok' || id === undefined) return found
+    const path = `/subscriptions/${encodeURIComponent(String(id))}`
+    return send({ action: 'delete a subscription', method: 'DELETE', path })
+  },
 }
-
-/** Its times are seconds since 1970. */
-const timeOf = (created: unknown): string | undefined =>
-  typeof created === 'number' ? new Date(created * 1_000).toString() : undefined

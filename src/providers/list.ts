@@ -1,6 +1,6 @@
 import type { Vendor } from './vendor.ts'
 
-/** Every vendor, by the name that PROVIDER has for it. Each file is loaded when it is asked for. */
+/** Every vendor, by its name in PROVIDER. Each file is loaded when it is needed. */
 const files = {
   loops: async () => (await import('./loops.ts')).loops,
   resend: async () => (await import('./resend.ts')).resend,
@@ -12,7 +12,6 @@ const files = {
   klaviyo: async () => (await import('./klaviyo.ts')).klaviyo,
   hubspot: async () => (await import('./hubspot.ts')).hubspot,
   buttondown: async () => (await import('./buttondown.ts')).buttondown,
-  customerio: async () => (await import('./customerio.ts')).customerio,
   mailerlite: async () => (await import('./mailerlite.ts')).mailerlite,
   beehiiv: async () => (await import('./beehiiv.ts')).beehiiv,
   ghost: async () => (await import('./ghost.ts')).ghost,

@@ -1,93 +1,116 @@
-import { type Attempt, attempting } from '../outbound/attempt.ts'
-import { type Caller, caller } from '../outbound/caller.ts'
-import { inDoubt } from '../outbound/reply.ts'
+import { call, deadline, type Failure, type Reply } from '../http-client/call.ts'
 import { type Contact, EMAIL_PATTERN, emailKey, newsKinds } from '../signup/contact.ts'
+import type { DeliveryResult, Failure as PortFailure } from '../waitlist/ports/destination.ts'
 import type { Creation, Provider } from '../waitlist/ports/provider.ts'
 import type { Choice } from './settings.ts'
-import type { Connect, VendorCaller } from './vendor.ts'
-import { Answer } from './vendor-client.ts'
+import type { Api } from './vendor.ts'
 
-/** Milliseconds. Many vendors do not recognise a second start, so a slow answer is worth waiting for. */
+/** Milliseconds for one attempt, all of its calls together. A visitor waits for a creation. */
+const TIMEOUT = 8_000
+/** Many vendors do not recognise a second start, so a slow answer is worth waiting for. */
 const AUTOMATION_TIMEOUT = 20_000
-/** Milliseconds for a check, which may take many calls at the vendor's pace. */
-const LONGEST_CHECK = 30_000
+const CHECK_TIMEOUT = 30_000
+/** Milliseconds to wait after a reply that does not say how long. */
+const THROTTLED = 60_000
 
-export interface ProviderOptions {
-  /** Milliseconds for one attempt from its first call, far less than the lease. */
-  readonly timeout: number
-  /** The same for a start of the automation, for which no visitor waits. */
-  readonly automationTimeout?: number | undefined
-  /** Whether contacts that the vendor knew before join the lists and tags that the settings name. */
-  readonly existing?: 'leave' | 'join'
-}
+const isAddress = new RegExp(`^${EMAIL_PATTERN}$`)
 
 /** Opens no connection yet. */
-export function openProvider(
-  { name, vendor, settings, fields }: Choice,
-  { timeout, automationTimeout = AUTOMATION_TIMEOUT, existing = 'leave' }: ProviderOptions,
-): Provider {
-  const { rate, promises } = vendor
-  const callers: Caller[] = []
-  const connect: Connect = ({ means, ...callerSettings }) => {
-    const made = caller({ rate, ...callerSettings })
-    callers.push(made)
-    const call: VendorCaller['call'] = async (call, attempt) => new Answer(await made.call(call, attempt), means)
+export function openProvider({ name, vendor, settings, fields }: Choice): Provider {
+  const secrets = Object.entries(settings).flatMap(([key, value]) => (/KEY|TOKEN/.test(key) ? String(value) : []))
+
+  /** The calls of an attempt that begins now. */
+  function attempt(milliseconds: number, stop: AbortSignal): Api {
+    const signal = deadline(milliseconds, stop)
+    const { base, headers } = vendor.connect(settings)
+    const send: Api['send'] = async ({ path, ...request }) => {
+      const all = { ...headers, ...request.headers }
+      const reply = await call({ ...request, url: base + path, headers: all, secrets, signal })
+      return vendor.isThrottled?.(reply) ? { ...reply, is: 'rate limited', retryAfter: THROTTLED } : reply
+    }
     return {
-      call,
-      get: (to, path, attempt, query) => call({ to, method: 'GET', path, ...(query && { query }) }, attempt),
-      post: (to, path, body, attempt) => call({ to, method: 'POST', path, body }, attempt),
+      ...{ settings, fields, send },
+      get: (action, path) => send({ action, method: 'GET', path }),
+      post: (action, path, body, headers = {}) => send({ action, method: 'POST', path, body, headers }),
     }
   }
-  const client = vendor.client(settings, connect, fields)
-  const { join, joinsLast = false, automation, check } = client
 
-  async function createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation> {
-    const creation = await client.createContact(contact, doubt, attempt)
-    if (creation.is !== 'created' && creation.is !== 'existing') return creation
-    const isOurs = creation.is === 'created' || (doubt && creation.ours !== false)
-    const joins = isOurs ? joinsLast : existing === 'join'
-    if (!joins || join === undefined) return creation
-    const failure = await join({ ...contact, providerId: creation.providerId }, attempt)
-    if (failure === null) return creation
-    if (isOurs) return inDoubt(failure)
-    if (failure.is === 'refused') return creation
-    // The contact was there before, so a repetition cannot be taken for its creation.
-    return failure.is === 'unclear' ? { ...failure, is: 'unreached' } : failure
+  async function create(contact: Contact, inDoubt: boolean, stop: AbortSignal): Promise<Creation> {
+    const api = attempt(TIMEOUT, stop)
+    const creation = await vendor.create(contact, api)
+    if (creation.is === 'invalid' || ('status' in creation && vendor.refusesAddress?.(creation))) {
+      return { is: 'refused', reason: 'it is not valid there' }
+    }
+    if ('status' in creation) return failed(creation)
+    const { is, providerId } = creation
+    // An attempt in doubt may have created what exists.
+    if (is === 'existing' && !inDoubt) return creation
+    const reply = (await vendor.complete?.({ ...contact, providerId }, api)) ?? null
+    // The contact exists by now.
+    if (reply !== null && reply.is !== 'ok') return port({ is: 'in doubt', why: reply.why })
+    return { is: 'created', providerId }
   }
 
   return {
     name,
-    timeout,
-    createContact(contact, doubt, signal, mayBegin, forVisitor = true) {
-      const create = (attempt: Attempt) => createContact(lowerCase(contact), doubt, attempt)
-      return attempting(timeout, signal, create, mayBegin, forVisitor ? 'visitor' : 'backlog')
+    timeout: TIMEOUT,
+    async createContact(contact, inDoubt, stop, mayBegin = () => true) {
+      return mayBegin() ? create(lowerCase(contact), inDoubt, stop) : NOT_SENT
     },
-    automation: automation && {
-      name: `${name}-automation`,
-      events: promises.namesEvents ? newsKinds : ['joined'],
-      repeatable: promises.repeatable ?? 0,
-      timeout: automationTimeout,
-      concurrency: Math.min(rate.connections, 8),
-      deliver({ contact, ...event }, signal, mayBegin) {
-        const start = (attempt: Attempt) => automation({ ...event, contact: lowerCase(contact) }, attempt)
-        return attempting(automationTimeout, signal, start, mayBegin)
-      },
-    },
-    async remove(email, signal) {
+    automation:
+      vendor.notify === undefined || vendor.notifies?.(settings) === false
+        ? null
+        : {
+            name: `${name}-automation`,
+            events: vendor.namesEvents ? newsKinds : ['joined'],
+            repeatable: vendor.repeatable,
+            timeout: AUTOMATION_TIMEOUT,
+            concurrency: 8,
+            async deliver({ contact, ...event }, stop, mayBegin = () => true): Promise<DeliveryResult> {
+              if (!mayBegin()) return NOT_SENT
+              const api = attempt(AUTOMATION_TIMEOUT, stop)
+              const reply = await vendor.notify!({ ...event, contact: lowerCase(contact) }, api)
+              if (reply.is === 'ok') return { is: 'delivered' }
+              const isRefused = reply.is === 'refused' && [400, 413, 422].includes(reply.status)
+              return isRefused ? { is: 'refused', why: reply.why } : failed(reply)
+            },
+          },
+    async remove(email, stop) {
       // In a path it could name somebody by an id, or all of them.
       if (!isAddress.test(email)) return { is: 'absent' }
-      const erase = (attempt: Attempt) => client.remove(emailKey(email), attempt)
-      // The operator waits for it like a visitor.
-      return attempting(timeout, signal, erase, undefined, 'visitor')
+      const removal = await vendor.remove(emailKey(email), attempt(TIMEOUT, stop))
+      if (!('status' in removal)) return removal
+      if (removal.status === 404) return { is: 'absent' }
+      // A look-up removes nobody.
+      return removal.is === 'ok' && !removal.safe ? { is: 'removed' } : failed(removal)
     },
-    check: signal => attempting(LONGEST_CHECK, signal, check, undefined, 'visitor'),
-    async close() {
-      await Promise.all(callers.map(each => each.close()))
+    async check(stop) {
+      const { get } = attempt(CHECK_TIMEOUT, stop)
+      for (const path of vendor.check(settings)) {
+        const reply = await get(`look at ${path}`, path)
+        if (reply.is !== 'ok') return failed(reply)
+      }
+      return null
     },
+    close: async () => {},
   }
 }
 
-const isAddress = new RegExp(`^${EMAIL_PATTERN}$`)
+const NOT_SENT = { is: 'unreached', why: 'not sent', notSent: true } as const
 
 /** Some vendors compare addresses with their case, and would keep the same address twice. */
 const lowerCase = (contact: Contact): Contact => ({ ...contact, email: emailKey(contact.email) })
+
+/** What a reply means that the vendor's file does not know. */
+function failed(reply: Reply): PortFailure {
+  const { safe, why } = reply
+  if (reply.is === 'refused') return { is: 'misconfigured', why }
+  if (reply.is !== 'ok') return port(reply)
+  return port({ is: safe ? 'unreachable' : 'in doubt', why: `${why}: unexpected response body` })
+}
+
+function port(failure: Failure): PortFailure {
+  const { is, why } = failure
+  if (is === 'rate limited') return { is: 'unreached', why, retryAfter: failure.retryAfter }
+  return { is: is === 'unreachable' ? 'unreached' : is === 'in doubt' ? 'unclear' : is, why }
+}

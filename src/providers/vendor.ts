@@ -1,47 +1,55 @@
 import { address, type Kind, type SettingsTable, type ValuesOf, withDefault } from '../config/kinds.ts'
-import type { Attempt } from '../outbound/attempt.ts'
-import type { Call, CallerSettings } from '../outbound/caller.ts'
-import type { Rate } from '../outbound/pace.ts'
-import type { Refused } from '../outbound/reply.ts'
+import type { Call, Reply } from '../http-client/call.ts'
 import type { Contact, WaitlistEvent } from '../signup/contact.ts'
-import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
-import type { Creation, Removal } from '../waitlist/ports/provider.ts'
-import type { Answer, Meaning } from './vendor-client.ts'
 
-/** What a vendor can promise: the table of docs/providers.md. */
-export interface Promises {
-  /** Whether one of two simultaneous creations gets "existing"; if not, a lookup before the creation tells, or nothing. */
-  readonly newness: 'atomic' | 'best effort' | 'none'
-  /** What "existing" means: in the whole account, or on the configured list. */
-  readonly scope: 'account' | 'list'
-  /** Whether a contact that we created can be told from one that was there before. */
-  readonly recognisesOwn: boolean
-  /** Milliseconds for which a repeated start of the automation is recognised and ignored; null: there is none to start. */
-  readonly repeatable: number | null
-  /** Whether the name of an event starts its automation, which can then be started by an invitation, too. */
-  readonly namesEvents: boolean
-  /** Whether its API erases one person: at once, or some time after it has accepted that. */
-  readonly removal: 'at once' | 'later' | 'by hand'
-}
+/** What the vendor says of a contact. `invalid`: it does not take the address. */
+export type Creation =
+  | { readonly is: 'created' | 'existing'; readonly providerId?: string | undefined }
+  | { readonly is: 'invalid' }
 
-/** The settings that name events, and their values. */
-export type EventNames = Readonly<Record<'EVENT_NAME' | 'INVITED_EVENT_NAME', string>>
+/** What became of a person. `by hand`: its API cannot erase. `how` tells the owner what to do: "delete the contact in …". */
+export type Removal = { readonly is: 'removed' | 'absent' } | { readonly is: 'by hand'; readonly how: string }
 
 /** `PROVIDER_FIELDS`: what the operator sets on each new contact. */
 export type Fields = Readonly<Record<string, string>>
 
-/** Everything that we know of a vendor. Configuration, help and documentation read its table of settings. */
+/** An email tool. Each method may also return a reply that it does not know better than `call`. */
 export interface Vendor<Table extends SettingsTable = SettingsTable> {
   readonly title: string
   /** Their names begin with the vendor's. */
   readonly settings: Table
-  readonly rate: Rate
-  readonly promises: Promises
+  /** Milliseconds for which a repeated event is recognised and ignored; 0: never. */
+  readonly repeatable: number
+  /** Whether the name of an event starts its automation, so that an invitation can start one, too. */
+  readonly namesEvents: boolean
   /** Whether a new contact can be given `Fields`. */
   readonly takesFields?: true
-  /** What is wrong with settings that are each allowed. */
-  contradiction?(settings: ValuesOf<Table>, events: EventNames): string | null
-  client(settings: ValuesOf<Table>, connect: Connect, fields: Fields): VendorClient
+  connect(settings: ValuesOf<Table>): Pick<Required<Call>, 'headers'> & { readonly base: string }
+  /** What answers with a 2xx if the key, and what the settings name, are good. */
+  check(settings: ValuesOf<Table>): readonly string[]
+  /** Adds the address if it is new there; never changes an existing contact. The address is in lower case. */
+  create(contact: Contact, api: Api<Table>): Promise<Creation | Reply>
+  /** Adds a contact of ours to what takes calls of its own; may be repeated. */
+  complete?(contact: Contact, api: Api<Table>): Promise<Reply | null>
+  /** Whether a refused creation says that the address is not valid. */
+  refusesAddress?(reply: Reply): boolean
+  /** Whether a reply other than a 429 says that too much was asked. */
+  isThrottled?(reply: Reply): boolean
+  /** Starts the owner's automation. */
+  notify?(event: WaitlistEvent, api: Api<Table>): Promise<Reply>
+  /** Whether the settings name an automation; by default, always. */
+  notifies?(settings: ValuesOf<Table>): boolean
+  /** Erases the contact with this very address. A 2xx means removed, a 404 absent. */
+  remove(email: string, api: Api<Table>): Promise<Removal | Reply>
+}
+
+/** The calls of one attempt. Paths follow the base. */
+export interface Api<Table extends SettingsTable = SettingsTable> {
+  readonly settings: ValuesOf<Table>
+  readonly fields: Fields | undefined
+  get(action: string, path: string): Promise<Reply>
+  post(action: string, path: string, body?: unknown, headers?: Call['headers']): Promise<Reply>
+  send(call: Omit<Call, 'url' | 'signal' | 'secrets'> & { readonly path: string }): Promise<Reply>
 }
 
 export const DAY = 86_400_000
@@ -49,7 +57,7 @@ export const ALWAYS = Number.POSITIVE_INFINITY
 
 /** The address of the API, which a region, a proxy or a test may change. */
 export const base = (url: string) =>
-  withDefault(address, url, 'Address of the API.', 'Leave it, unless your account is told another one.')
+  withDefault(address, url, 'Address of the API.', 'Leave it, unless your account has another one.')
 
 /** The address of a server of the operator's own, to which we add the rest of the path. */
 export const site = (ending: string): Kind<string> => ({
@@ -60,35 +68,31 @@ export const site = (ending: string): Kind<string> => ({
   },
 })
 
-/**
- * One vendor: builds requests and judges answers, and nothing else. Contacts' addresses are in lower case. The promises of
- * `Provider` (waitlist/ports/provider.ts) hold for these members too.
- */
-export interface VendorClient {
-  createContact(contact: Contact, doubt: boolean, attempt: Attempt): Promise<Creation>
-  /**
-   * Adds a contact that the vendor knew before to the lists, tags and the like that the settings name, and changes nothing
-   * else about it. May be repeated. Null: done. Refused: others may be added, and this one stays as it is. Absent: the
-   * settings name nothing to join.
-   */
-  readonly join?: ((known: Contact, attempt: Attempt) => Promise<Failure | Refused | null>) | undefined
-  /** Whether a contact of ours joins by this call as well, as the last step. If not, its creation takes care of that. */
-  readonly joinsLast?: boolean
-  /** Null: the settings name none, or the vendor starts it by itself. */
-  readonly automation: ((event: WaitlistEvent, attempt: Attempt) => Promise<DeliveryResult>) | null
-  /** The call that erases is preferred to one that unsubscribes or archives. */
-  remove(email: string, attempt: Attempt): Promise<Removal>
-  /** Tries the key and everything that the settings name, and changes nothing. */
-  check(attempt: Attempt): Promise<Failure | null>
+/** An identifier: a word of at most 200 visible ASCII characters, or a whole number. */
+export function idOf(value: unknown): string | undefined {
+  if (Number.isSafeInteger(value)) return String(value)
+  return typeof value === 'string' && /^[\x21-\x7E]{1,200}$/.test(value) ? value : undefined
 }
 
-/** Makes a caller with the vendor's documented rate, or with `rate` for an address that has its own. */
-export type Connect = (
-  settings: Omit<CallerSettings, 'rate'> & { readonly rate?: Rate; readonly means?: Meaning },
-) => VendorCaller
+/** A contact, if the reply is a success with its identifier. */
+export function contactIn(is: 'created' | 'existing', reply: Reply, id: unknown): Creation | Reply {
+  const providerId = idOf(id)
+  return reply.is === 'ok' && providerId !== undefined ? { is, providerId } : reply
+}
 
-export interface VendorCaller {
-  call(call: Call, attempt: Attempt): Promise<Answer>
-  get(to: string, path: string, attempt: Attempt, query?: Call['query']): Promise<Answer>
-  post(to: string, path: string, body: unknown, attempt: Attempt): Promise<Answer>
+export const query = (values: Readonly<Record<string, string>>): string => `?${new URLSearchParams(values)}`
+
+/** Makes one call for each item until one fails; null: none did. */
+export async function forEach<Item>(items: readonly Item[], call: (item: Item) => Promise<Reply>) {
+  for (const item of items) {
+    const reply = await call(item)
+    if (reply.is !== 'ok') return reply
+  }
+  return null
+}
+
+/** Vendors keep a first and a last name; most people type one or two words. */
+export function splitName(name: string): { readonly first: string; readonly last: string | undefined } {
+  const [first = name, ...rest] = name.split(/\s+/)
+  return { first, last: rest.length === 0 ? undefined : rest.join(' ') }
 }

@@ -144,7 +144,7 @@ describe('the metrics of a service', { concurrency: 8 }, () => {
   test('a revoked key is visible: the breaker is open, with its reason; signups are kept', async t => {
     const fake = loopsFake()
     const vendor = await startReceiver(t, fake.answer)
-    const settings = { PROVIDER: 'loops', PROVIDER_TIMEOUT: '20s', ...loopsSettings(vendor.url) }
+    const settings = { PROVIDER: 'loops', ...loopsSettings(vendor.url) }
     const { client, shows } = await watched(t, settings)
     const breaker = ({ value }: Scraped) =>
       ['unreachable', 'misconfigured'].map(reason => value('waitlist_breaker_open', { destination: 'loops', reason }))

@@ -111,7 +111,6 @@ describe('waitlist remove', { concurrency: true }, () => {
       HOST: '127.0.0.1',
       PORT: '0',
       PROVIDER: 'loops',
-      PROVIDER_TIMEOUT: '20s',
       ...loopsSettings(vendor.url),
     }
     const service = await runProgram(t, env, { cwd })

@@ -9,7 +9,7 @@ import { runProgram, until } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { seeded } from '../harness/seed.ts'
 import { solved } from '../harness/solve.ts'
-import { listmonkFake, listmonkSettings } from '../providers/listmonk.fake.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 /** One signup of the attack, or of a person in the middle of it. */
 interface Visit {
@@ -163,10 +163,9 @@ const LANES = 16
 async function underAttack(t: TestContext, visits: readonly Visit[]): Promise<Outcomes> {
   const cwd = temporaryFolder(t)
   writeFileSync(join(cwd, 'blocked.txt'), THROWAWAY.join('\n'))
-  const fake = listmonkFake()
+  const fake = loopsFake()
   const tool = await startReceiver(t, fake.answer)
   const hook = await startReceiver(t, () => ({ status: 204 }))
-  const { LISTMONK_TEMPLATE_ID: _, ...provider } = listmonkSettings(tool.url)
   const env = {
     HOST: '127.0.0.1',
     PORT: '0',
@@ -174,9 +173,8 @@ async function underAttack(t: TestContext, visits: readonly Visit[]): Promise<Ou
     TRUST_PROXY: '1',
     // So slow that no attempt comes back: the figures are those of any machine.
     RATE_LIMIT_WINDOW: '1d',
-    PROVIDER: 'listmonk',
-    ...provider,
-    LISTMONK_LIST_IDS: '1',
+    PROVIDER: 'loops',
+    ...loopsSettings(tool.url),
     WEBHOOK_URL: hook.url,
     WEBHOOK_SECRET: `whsec_${Buffer.from('for tests alone, of 32 bytes ...').toString('base64')}`,
     ...settings,

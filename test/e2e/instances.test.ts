@@ -30,7 +30,7 @@ describe('what is pending at a vendor is shared', { concurrency: true }, () => {
       skip: effect === 'before the effect' && skip,
     }, async t => {
       const database = await server.database()
-      const scene = await stage(t, { DATABASE_URL: database, PROVIDER_TIMEOUT: '20s' })
+      const scene = await stage(t, { DATABASE_URL: database })
       const [first, ...others] = [await scene.run(), await scene.run(), await scene.run()]
       const joins = (program: Program) =>
         Promise.all(Array.from({ length: FEW }, (_, i) => visit(program, `sancho${i}@quixote.example`)))

@@ -5,13 +5,12 @@ import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { eventId } from '../../src/signup/contact.ts'
 import { openForCommand } from '../../src/store/sqlite/open.ts'
-import type { VendorFake } from '../contracts/provider.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, type Program, runProgram, until } from '../harness/program.ts'
 import type { Said } from '../harness/receiver.ts'
 import { type Deed, never, type Received, startReceiver } from '../harness/receiver.ts'
-import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
+import { type LoopsFake, loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 /** What the vendor and the receiver of webhooks are asked for. */
 export const CREATE = '/api/v1/contacts/create'
@@ -21,7 +20,7 @@ export const HOOK = '/hook'
 /** The program between a vendor and a receiver of webhooks, which live on when it dies. */
 export interface Scene {
   readonly path: string
-  readonly fake: VendorFake
+  readonly fake: LoopsFake
   /** Every request for this path so far. */
   asked(path: string): readonly Received[]
   /** From now on requests for this path are never answered, with or without the effect that they ask for. */

@@ -29,7 +29,7 @@ import { openTestServer } from '../harness/server.ts'
 import { startService, type TestService, wholeFile } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { solved } from '../harness/solve.ts'
-import { plunkFake, plunkSettings } from '../providers/plunk.fake.ts'
+import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const origin = `https://${HOST}`
 const ada = { name: 'Ada', email: 'ada@example.com' }
@@ -161,9 +161,9 @@ test('a wrong secret: 500, nothing stored, and the log says so once', async t =>
 })
 
 test('a signup that the provider has kept may be repeated with the same solution', async t => {
-  const plunk = await startReceiver(t, plunkFake().answer)
-  const { verifier, withToken } = await challenged(t, 'hcaptcha', { PROVIDER: 'plunk', ...plunkSettings(plunk.url) })
-  plunk.next('502 with HTML')
+  const loops = await startReceiver(t, loopsFake().answer)
+  const { verifier, withToken } = await challenged(t, 'hcaptcha', { PROVIDER: 'loops', ...loopsSettings(loops.url) })
+  loops.next('502 with HTML')
   const token = verifier.solve()
   assertRefused(await withToken(ada, token), 502, refusals.providerUnreachable.error)
   isNew(await withToken(ada, token))

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { addressRefused, providerUnreachable, savedForLater } from '../../src/http/errors.ts'
-import type { VendorFake } from '../contracts/provider.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -11,11 +10,11 @@ import { until } from '../harness/program.ts'
 import { type Misbehaviour, type Received, type Said, startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
-import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
+import { type LoopsFake, loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const ada = { name: 'Ada Lovelace', email: 'ada@example.com' }
 
-async function started(t: TestContext, more: Record<string, string> = {}, change = (fake: VendorFake) => fake.answer) {
+async function started(t: TestContext, more: Record<string, string> = {}, change = (fake: LoopsFake) => fake.answer) {
   const fake = loopsFake()
   const vendor = await startReceiver(t, change(fake))
   const service = await startService(t, { PROVIDER: 'loops', ...loopsSettings(vendor.url), ...more })
@@ -161,15 +160,20 @@ test('C-20: a key that is refused is a 500 and a loud log line; with the right o
   )
 })
 
-/** One of each class. What the others are taken for, the contract shows of every provider. */
-const outages: readonly Misbehaviour[] = ['hang after', '503', 'truncated JSON']
+const outages: readonly (readonly [what: Misbehaviour, tries: number])[] = [
+  ['reset after', 2],
+  ['503', 2],
+  // The second try is known there, which the status alone says.
+  ['truncated JSON', 1],
+  ['cut in the middle', 1],
+]
 
 describe('a provider that does not answer well', { concurrency: 8 }, () => {
-  for (const what of outages) {
+  for (const [what, tries] of outages) {
     test(`C-20: "${what}": 502, also for who tries again; the signup is kept and completed, once`, async t => {
-      const { client, stored, always, vendor, completed } = await started(t, { PROVIDER_TIMEOUT: '1s' })
+      const { client, stored, always, vendor, completed } = await started(t)
       always(what)
-      for (let time = 1; time <= 2; time++) assertRefused(await client.signUp(ada), 502, providerUnreachable.error)
+      for (let time = 1; time <= tries; time++) assertRefused(await client.signUp(ada), 502, providerUnreachable.error)
       assert.deepEqual(
         stored().map(({ email, state, events }) => [email, state, events]),
         [[ada.email, 'pending', 0]],
@@ -190,8 +194,7 @@ describe('a provider that does not answer well', { concurrency: 8 }, () => {
 
   test('all that waited is completed when the provider answers again', async t => {
     const WAITING = 4
-    const { client, vendor, always, stored, completed } = await started(t, { PROVIDER_TIMEOUT: '8s' })
-    // Each is there already, so that each takes three requests: 12, of which Loops allows ten a second.
+    const { client, vendor, always, stored, completed } = await started(t)
     always('500 after')
     const signups = Array.from({ length: WAITING }, (_, i) => client.signUp({ ...ada, email: `ada${i}@example.com` }))
     for (const answer of await Promise.all(signups)) assertRefused(answer, 502, providerUnreachable.error)
@@ -200,13 +203,12 @@ describe('a provider that does not answer well', { concurrency: 8 }, () => {
     await completed(WAITING)
   })
 
-  test('a thousand signups at once while it hangs: all are kept and answered, and few reach it', {
+  test('a thousand signups at once while it hangs: all are kept and answered', {
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {
     const SIGNUPS = 1_000
-    const { client, vendor, always, stored } = await started(t)
+    const { client, always, stored } = await started(t)
     await client.signUp(ada)
-    const before = vendor.received.length
     always('hang before')
     const crowd: ReturnType<typeof client.signUp>[] = []
     for (let i = 0; i < SIGNUPS; i++) {
@@ -222,9 +224,5 @@ describe('a provider that does not answer well', { concurrency: 8 }, () => {
     await Promise.all(Array.from({ length: 10 }, others))
     for (const answer of await Promise.all(crowd)) assertRefused(answer, 502, providerUnreachable.error)
     assert.equal(stored().filter(({ state }) => state === 'pending').length, SIGNUPS)
-    // As many as Loops allows at once; whoever had no turn within the time was not sent, nor is anything sent later.
-    const reached = vendor.received.length - before
-    t.diagnostic(`${reached} requests reached it`)
-    assert.ok(reached <= 20, `${reached} requests`)
   })
 })

@@ -1,86 +1,50 @@
-import type { VendorFake } from '../contracts/provider.ts'
 import type { Received, Said } from '../harness/receiver.ts'
-import { contactBook, vendorApi } from '../harness/vendor-api.ts'
 
 const KEY = 'loops-key-of-the-test'
-const LISTS = ['list-1', 'list-2']
 
 export const loopsSettings = (url: string) => ({ LOOPS_API_KEY: KEY, LOOPS_BASE_URL: `${url}/api` })
-/** Everything that a contact can get. */
-export const loopsMore = {
-  LOOPS_MAILING_LISTS: LISTS.join(),
-  PROVIDER_FIELDS: 'planName=free, userGroup=Early adopters',
-}
 
-const failed = (status: number, message: string): Said => ({ status, body: { success: false, message } })
-const ok = (body: unknown): Said => ({ status: 200, body })
+export type LoopsFake = ReturnType<typeof loopsFake>
 
-/** As documented at https://loops.so/docs/api-reference: what is sent beside the known members changes the contact. */
-export function loopsFake(): VendorFake {
-  const { contacts, start, facts } = contactBook<Record<string, unknown>>()
+/** A Loops that keeps contacts, and counts the events that it does not recognise as repetitions. */
+export function loopsFake() {
+  const contacts = new Map<string, { readonly id: string }>()
   const usedKeys = new Set<string>()
-  let ids = 0
+  const starts = new Map<string, number>()
+  const add = (email: string) => contacts.set(email, { id: `cll${contacts.size + 1}` }).get(email)!
+  const ok = (more: object = {}): Said => ({ status: 200, body: { success: true, ...more } })
+  const failed = (status: number, message: string): Said => ({ status, body: { success: false, message } })
 
-  function create({ email, ...more }: Received['json']): Said {
-    if (!/^[^@\s]+@[^@\s]+$/.test(email) || email.startsWith('refused')) return failed(400, 'Invalid email address.')
-    if (contacts.has(email)) return failed(409, 'Email or userId is already on list.')
-    const id = `cll${++ids}`
-    contacts.set(email, { id, email, ...more })
-    return ok({ success: true, id })
+  function send(email: string, key: string): Said {
+    if (usedKeys.has(key)) return failed(409, 'Idempotency key was used.')
+    usedKeys.add(key)
+    starts.set(email, (starts.get(email) ?? 0) + 1)
+    return ok()
   }
 
-  /** Makes the contact if there is none. Only `subscribed: true` resubscribes. */
-  function update({ email, mailingLists, ...more }: Received['json']): Said {
-    const kept = contacts.get(email) ?? { id: `cll${++ids}`, email, source: 'API', subscribed: true, mailingLists: {} }
-    const lists = { ...(kept.mailingLists as object), ...mailingLists }
-    contacts.set(email, { ...kept, ...more, mailingLists: lists })
-    return ok({ success: true, id: kept.id })
-  }
-
-  function remove({ email, userId }: Received['json']): Said {
-    if (typeof email !== 'string' || userId !== undefined) return failed(400, 'Only one of email or userId.')
-    return contacts.delete(email)
-      ? ok({ success: true, message: 'Contact deleted.' })
-      : failed(404, 'Contact not found.')
-  }
-
-  function send({ headers, json: { email, eventName } }: Received): Said {
-    if (typeof email !== 'string' || typeof eventName !== 'string') {
-      return failed(400, 'email and eventName are required.')
+  function answer({ method, path, headers, json }: Received): Said {
+    if (headers.authorization !== `Bearer ${KEY}`) return { status: 401, body: { error: 'Invalid API key' } }
+    switch (`${method} ${path}`) {
+      case 'GET /api/v1/api-key':
+        return ok({ teamName: 'Example' })
+      case 'POST /api/v1/contacts/create':
+        if (json.email.startsWith('refused')) return failed(400, 'Invalid email address.')
+        return contacts.has(json.email) ? failed(409, 'Email is already on list.') : ok(add(json.email))
+      case 'POST /api/v1/contacts/delete':
+        return contacts.delete(json.email) ? ok() : failed(404, 'Contact not found.')
+      case 'POST /api/v1/events/send':
+        return send(json.email, headers['idempotency-key']!)
+      default:
+        throw new Error(`${method} ${path} is none of its calls`)
     }
-    const key = headers['idempotency-key']
-    if (key !== undefined) {
-      if (key.length > 100) return failed(400, 'The key is too long.')
-      if (usedKeys.has(key)) return failed(409, 'Idempotency key was used.')
-      usedKeys.add(key)
-    }
-    start(email)
-    return ok({ success: true })
   }
 
   return {
-    ...facts,
-    answer: vendorApi({
-      refuses: ({ headers }) =>
-        headers.authorization === `Bearer ${KEY}` ? undefined : { status: 401, body: { error: 'Invalid API key' } },
-      routes: {
-        'GET /api/v1/api-key': () => ok({ success: true, teamName: 'Example' }),
-        'POST /api/v1/contacts/create': ({ json }) => create(json),
-        'PUT /api/v1/contacts/update': ({ json }) => update(json),
-        'POST /api/v1/contacts/delete': ({ json }) => remove(json),
-        'GET /api/v1/lists': () => ok(LISTS.map(id => ({ id, name: id, description: '', isPublic: true }))),
-        'GET /api/v1/contacts/find': ({ query }) =>
-          ok([contacts.get(query.email ?? '')].filter(found => found !== undefined)),
-        'POST /api/v1/events/send': send,
-      },
-    }),
-    had(email) {
-      const more = { firstName: 'Old', source: 'API', subscribed: false, userGroup: 'Customers' }
-      contacts.set(email, { id: `cll${++ids}`, email, ...more, mailingLists: { 'list-0': true } })
-    },
-    joined(email) {
-      const lists = Object(contacts.get(email)?.mailingLists)
-      return LISTS.every(id => lists[id] === true)
-    },
+    answer,
+    /** Puts a contact there, as if the owner had. */
+    had: (email: string) => void add(email),
+    kept: (email: string): unknown => contacts.get(email),
+    count: (email: string) => (contacts.has(email) ? 1 : 0),
+    starts: (email: string) => starts.get(email) ?? 0,
   }
 }

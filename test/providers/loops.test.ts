@@ -1,87 +1,62 @@
-import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { within } from '../contracts/provider.sources.ts'
-import { contactOf, providerContract } from '../contracts/provider.ts'
-import type { Received } from '../harness/receiver.ts'
-import { loopsFake, loopsMore, loopsSettings } from './loops.fake.ts'
-import { ada, check, create, createAgain, never, remove, start, vendorTable } from './table.ts'
+import { check, create, createFor, createInDoubt, notify, notifyAbout, remove, vendorTable } from './table.ts'
 
-const loops = {
-  vendor: 'loops',
-  settings: loopsSettings,
-  wrongKey: { LOOPS_API_KEY: 'another-key' },
-  fake: loopsFake,
-  joining: { settings: loopsMore, members: ['mailingLists'] },
-  sources: { event: within('eventProperties') },
-  refused: 'refused@example.com',
-  start: {
-    path: /^\/api\/v1\/events\/send$/,
-    done: { status: 200, body: { success: true } },
-    id: ({ headers }: Received) => headers['idempotency-key'],
-  },
-} as const
-providerContract(loops)
+const CREATE = 'POST /api/v1/contacts/create'
+const SEND = 'POST /api/v1/events/send'
+const DELETE = 'POST /api/v1/contacts/delete'
+const email = 'ada@example.com'
+const names = { firstName: 'Ada', lastName: 'King Lovelace' }
+const ok = (more = {}) => ({ status: 200, body: { success: true, ...more } })
+const failed = (status: number, message = '') => ({ status, body: { success: false, message } })
+const made = ok({ id: 'cll1' })
+const event = { email, eventName: 'waitlist.joined' }
 
-const { started, rows, answers, sameRequests, missing } = vendorTable(loops)
-const joins = { PROVIDER_EXISTING: 'join' }
-
-sameRequests('with every setting', {
-  set: { ...loopsMore, ...joins },
-  ours: [
-    [check, null],
-    [create(), 'created'],
-    [createAgain(), 'existing'],
-    [create(), 'existing'],
-    [start(), 'delivered'],
-    [remove(), 'removed'],
-    [remove(), 'absent'],
-  ],
-  headers: ['authorization', 'idempotency-key'],
-})
-
-const name = { email: 'ada@example.com', firstName: 'Ada', lastName: 'King Lovelace', source: 'waitlist' }
-const joined = { email: 'ada@example.com', eventName: 'waitlist.joined' }
-
-rows({
-  'nothing is sent of what is not set': {
-    set: joins,
-    calls: [
-      [check, null, 'GET /api/v1/api-key'],
-      [create(), 'created', ['POST /api/v1/contacts/create', name]],
-      [create(), 'existing', ['POST /api/v1/contacts/create', name]],
-      [start(), 'delivered', ['POST /api/v1/events/send', joined]],
+vendorTable(
+  'loops',
+  url => ({ LOOPS_API_KEY: 'loops-key-of-the-test', LOOPS_BASE_URL: `${url}/api` }),
+  [
+    [
+      'a new contact',
+      create,
+      [[CREATE, { email, ...names, source: 'waitlist' }, made]],
+      { is: 'created', providerId: 'cll1' },
     ],
-  },
-  'who has unsubscribed from everything joins the lists, and stays unsubscribed': {
-    set: { ...loopsMore, ...joins },
-    had: ada.email,
-    calls: [[create(), 'existing']],
-    keeps: {
-      subscribed: false,
-      userGroup: 'Customers',
-      mailingLists: { 'list-0': true, 'list-1': true, 'list-2': true },
-    },
-  },
-})
-
-missing([[{ LOOPS_MAILING_LISTS: 'list-1,list-3' }, /mailing lists: there is no list-3$/]])
-
-answers('a removal', remove(), [
-  [{ status: 200, body: { success: true, message: 'Contact deleted.' } }, 'removed'],
-  [{ status: 200, body: { success: false, message: 'Nothing was done.' } }, 'unclear'],
-  [{ status: 404, body: { success: false, message: 'Contact not found.' } }, 'absent'],
-  [{ status: 404, body: { message: 'Not found.' } }, 'misconfigured'],
-])
-
-test('a visitor goes before the backlog, in what it leaves free of the rate', async t => {
-  const { server, provider } = await started(t)
-  const stop = new AbortController()
-  const backlog = Array.from({ length: 12 }, (_, i) =>
-    provider.createContact(contactOf(`waiting-${i}@example.com`), false, stop.signal, () => true, false),
-  )
-  assert.equal((await provider.createContact(ada, false, never)).is, 'created')
-  stop.abort()
-  await Promise.all(backlog)
-  const place = server.received.findIndex(({ json }) => json.email === ada.email)
-  assert.ok(place >= 0 && place <= 2, String(place))
-})
+    [
+      'one word is a first name',
+      createFor({ name: 'Ada' }),
+      [[CREATE, { email, firstName: 'Ada', source: 'waitlist' }, made]],
+      'created',
+    ],
+    [
+      'an address in lower case',
+      createFor({ email: 'ADA@Example.com' }),
+      [[CREATE, { email, ...names, source: 'waitlist' }, made]],
+      'created',
+    ],
+    ['a known contact', create, [[CREATE, failed(409, 'Email or userId is already on list.')]], { is: 'existing' }],
+    ['in doubt, a known contact counts as created', createInDoubt, [[CREATE, failed(409)]], 'created'],
+    ['an invalid address', create, [[CREATE, failed(400, 'Invalid email address.')]], 'refused'],
+    ['another refusal keeps the signup', create, [[CREATE, failed(400, 'Unknown property')]], /400 .*Unknown property/],
+    ['a success without an id', create, [[CREATE, ok()]], 'unclear'],
+    ['a wrong key', create, [[CREATE, { status: 401, body: { error: 'Invalid API key' } }]], /401/],
+    ['an event', notify, [[SEND, event, ok()]], 'delivered'],
+    [
+      'an event with source and code',
+      notifyAbout({ source: { ref: 'x' } }, 'c0de'),
+      [[SEND, { ...event, eventProperties: { ref: 'x', code: 'c0de' } }, ok()]],
+      'delivered',
+    ],
+    ['a repeated event is recognised', notify, [[SEND, failed(409, 'Idempotency key was used.')]], 'delivered'],
+    ['a refused event', notify, [[SEND, failed(400, 'eventName is required')]], 'refused'],
+    ['an event to a wrong path', notify, [[SEND, failed(404)]], /404/],
+    ['a removal', remove, [[DELETE, { email }, ok()]], { is: 'removed' }],
+    ['a removal of nobody', remove, [[DELETE, failed(404, 'Contact not found.')]], { is: 'absent' }],
+    ['a check', check, [['GET /api/v1/api-key', ok({ teamName: 'Example' })]], null],
+    ['a check of a wrong key', check, [['GET /api/v1/api-key', failed(401, 'Invalid API key')]], /Invalid API key/],
+  ],
+  [
+    [
+      { LOOPS_MAILING_LISTS: 'list-1,list-2', PROVIDER_FIELDS: 'planName=free, userGroup=Early adopters' },
+      ['lists and fields', create, [[CREATE, made]], 'created'],
+    ],
+  ],
+)

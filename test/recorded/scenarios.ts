@@ -368,7 +368,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'a provider that hangs up': { settings: loops(), requests: withVendor.slice(0, 6), vendor: 'hangs up' },
   'a provider that limits': { settings: loops(), requests: withVendor.slice(0, 6), vendor: 'limits' },
   'a provider that is slow': {
-    settings: loops({ PROVIDER_TIMEOUT: '500ms' }),
+    settings: loops(),
     requests: withVendor.slice(4, 6),
     vendor: 'is slow',
   },
