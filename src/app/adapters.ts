@@ -11,12 +11,12 @@ import type { NewsKind } from '../signup/contact.ts'
 import type { SignupTargets } from '../store/activate.ts'
 import { openDatabase } from '../store/open.ts'
 import { openStore, type Store } from '../store/store.ts'
-import type { Commits, Telemetry } from '../telemetry/telemetry.ts'
 import type { Challenge } from '../waitlist/ports/challenge.ts'
 import type { Channel, Destination, OwnDestination } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider, Removal } from '../waitlist/ports/provider.ts'
+import type { Telemetry } from './telemetry.ts'
 
 /**
  * The adapters that the settings name. What brings undici, nodemailer, pg or a vendor is loaded where it is used:
@@ -28,10 +28,10 @@ export async function storeOf(
   { store: location, trackSources, holds }: Config,
   targets: SignupTargets,
   log: Log,
-  commits: Commits | null,
+  telemetry: Telemetry | null,
 ): Promise<Store> {
   const database = await openDatabase(location, log)
-  return openStore(database, { targets, trackSources, holdReasons: holds && holdReasons(holds), commits })
+  return openStore(database, { targets, trackSources, holdReasons: holds && holdReasons(holds), telemetry })
 }
 
 /** What becomes of new signups. */
@@ -46,12 +46,8 @@ export const targetsOf = (
 })
 
 /** Instances that share a database share the rate limit. */
-export const limiterOf = (
-  { quota }: Config,
-  { statement }: Pick<Store, 'statement'>,
-  log: Log,
-  telemetry: Telemetry | null,
-): Limiter => (statement === null ? memoryLimiter(quota) : sharedLimiter({ ...quota, statement, log, telemetry }))
+export const limiterOf = ({ quota }: Config, { statement }: Pick<Store, 'statement'>, log: Log): Limiter =>
+  statement === null ? memoryLimiter(quota) : sharedLimiter({ ...quota, statement, log })
 
 /** A few for each attempt at a signup: pages are loaded again, and forms are left open until their challenge expires. */
 const CHALLENGES = 3

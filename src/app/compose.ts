@@ -8,10 +8,9 @@ import { CONFIRM_WITHIN } from '../confirm/token.ts'
 import { openDomains } from '../domains/domains.ts'
 import { eraseContact } from '../erase/store.ts'
 import { openServer } from '../http/server.ts'
-import { invitationOf, redeem } from '../invite/store.ts'
+import { invitationRoute } from '../invite/route.ts'
 import { openChannel } from '../notify/cursor.ts'
 import { inFlight } from '../signup/in-flight.ts'
-import { telemetry as newTelemetry, type Telemetry } from '../telemetry/telemetry.ts'
 import { holding } from '../waitlist/alerts/holding.ts'
 import { outages } from '../waitlist/alerts/outages.ts'
 import { LATE, watch } from '../waitlist/alerts/watch.ts'
@@ -33,6 +32,7 @@ import {
   targetsOf,
 } from './adapters.ts'
 import { stop } from './stop.ts'
+import type { Telemetry } from './telemetry.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -64,14 +64,14 @@ const labels: Readonly<Record<string, string>> = { webhook: 'the webhook', mail:
  * @throws {OperatorError} when a part cannot be opened as configured; then nothing is left open.
  */
 export async function start(config: Config, log: Logger): Promise<Service> {
-  const telemetry = config.admin && newTelemetry()
+  const telemetry = config.admin && (await import('./telemetry.ts')).openTelemetry()
   // Known once the store is open, before the first mail is sent.
   let linking: Awaited<ReturnType<typeof linkingOf>> | undefined
   const destinations = await openDestinations(config, () => linking!.links!)
   const { ofEvents, channels, names } = destinations
   const provider = destinations.provider && counting(destinations.provider, telemetry)
   const targets = targetsOf(config, destinations)
-  const store = await storeOf(config, targets, log, telemetry?.commits ?? null).catch(async error => {
+  const store = await storeOf(config, targets, log, telemetry).catch(async error => {
     await destinations.close()
     throw error
   })
@@ -129,7 +129,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       config.disclosesMembership,
     )
 
-    limiter = limiterOf(config, store, log, telemetry)
+    limiter = limiterOf(config, store, log)
     challenge = await challengeOf(config, store.secret, log)
     linking = await linkingOf(config, store.secret)
     const { blockedDomainsFile: blocked } = config
@@ -137,23 +137,20 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     let isDraining = false
     if (config.admin !== null && telemetry !== null) {
       const { openAdmin } = await import('../admin/server.ts')
-      admin = await openAdmin(config.admin, {
+      const { token, ...listen } = config.admin
+      admin = await openAdmin({
+        ...listen,
         service: config.service,
         version,
         telemetry,
         store,
-        invitations: {
-          invitation: code => store.transaction(tx => invitationOf(tx, code)),
-          redeem: code => store.transaction(tx => redeem(tx, code)),
-        },
         folder: config.store.kind === 'sqlite' ? dirname(config.store.path) : null,
-        provider: provider?.name ?? null,
         destinations: [
           ...(handing === null || provider === null ? [] : [{ name: provider.name, outage: handing.breaker.outage }]),
           ...eventOutboxes.map(({ breaker: { outage } }, i) => ({ name: names[i]!, outage })),
         ],
-        lateAfter,
         isDraining: () => isDraining,
+        invitation: invitationRoute({ store, token, log }),
         log,
       })
     }
@@ -223,12 +220,11 @@ export const lateness =
 /** The same provider; counts how its calls end. */
 function counting(provider: Provider, telemetry: Telemetry | null): Provider {
   if (telemetry === null) return provider
-  const { calls } = telemetry
   return {
     ...provider,
     async createContact(...call) {
       const creation = await provider.createContact(...call)
-      calls['notSent' in creation && creation.notSent ? 'notSent' : creation.is]++
+      telemetry.countProviderCall('notSent' in creation && creation.notSent ? 'not_sent' : creation.is)
       return creation
     },
   }

@@ -46,8 +46,8 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
   if (!secure && sameSite === 'none') mistakes.push('COOKIE_SAME_SITE must not be none unless BASE_URL is https')
 
   // 0 is any free port, each time another one.
-  if (values.ADMIN_PORT && values.ADMIN_PORT === values.PORT) {
-    mistakes.push('ADMIN_PORT must not be the same as PORT: the public must not reach it')
+  if (values.ADMIN_LISTEN?.port && values.ADMIN_LISTEN.port === values.PORT) {
+    mistakes.push('ADMIN_LISTEN must not have the same port as PORT: the public must not reach it')
   }
 
   const { EVENT_NAME, INVITED_EVENT_NAME } = values
@@ -131,10 +131,7 @@ const configOf = (values: Values, { secure, ...checked }: Checked) => ({
   ownerMailInterval: values.OWNER_MAIL_INTERVAL,
   eventName: values.EVENT_NAME,
   invitedEventName: values.INVITED_EVENT_NAME,
-  admin:
-    values.ADMIN_PORT === undefined
-      ? null
-      : { host: values.ADMIN_HOST, port: values.ADMIN_PORT, token: values.ADMIN_TOKEN ?? null },
+  admin: values.ADMIN_LISTEN === undefined ? null : { ...values.ADMIN_LISTEN, token: values.ADMIN_TOKEN ?? null },
   logLevel: values.LOG_LEVEL,
 })
 
@@ -246,7 +243,7 @@ function warningsFor(config: ReturnType<typeof configOf>): readonly string[] {
   }
   if (admin !== null && !isLoopback(admin.host)) {
     warnings.push(
-      'ADMIN_HOST is not this machine alone: everybody who can reach it sees how many people sign up. Nobody has to log ' +
+      'ADMIN_LISTEN is not this machine alone: everybody who can reach it sees how many people sign up. Nobody has to log ' +
         'in there, so let only your monitoring reach it.',
     )
   }

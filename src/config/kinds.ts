@@ -137,6 +137,16 @@ export const host: Kind<string> = {
   read: text => (isIP(text) !== 0 || /^(?!\d+$)[^\s:/@?#[\]\p{Cc}]{1,255}$/u.test(text) ? text : undefined),
 }
 
+/** A host as above, a colon and a port; an IPv6 address is bracketed, and port 0 takes any free one. */
+export const hostAndPort: Kind<{ readonly host: string; readonly port: number }> = {
+  allowed: 'must be a host and a port, such as localhost:9090, 0.0.0.0:9090 or [::1]:9090',
+  read(text) {
+    const [, bracketed, name, digits] = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text) ?? []
+    const [address, port] = [host.read(bracketed ?? name ?? ''), Number(digits)]
+    return address !== undefined && port <= 65_535 ? { host: address, port } : undefined
+  },
+}
+
 /** A key or an identifier. Only visible ASCII, since it becomes part of a header field or a path. */
 export const word: Kind<string> = {
   allowed: 'must be one word of at most 500 visible ASCII characters',

@@ -19,6 +19,7 @@ import {
   duration,
   file,
   host,
+  hostAndPort,
   line,
   listOf,
   oneOf,
@@ -319,15 +320,10 @@ export const settings = {
     default: 'false',
     ...yesOrNo,
   },
-  ADMIN_PORT: {
+  ADMIN_LISTEN: {
     meaning:
-      'TCP port of a second listener with a page for the launch day and metrics for Prometheus; 0 takes any free one.',
-    ...whole(0, 65_535),
-  },
-  ADMIN_HOST: {
-    meaning: 'Where that port listens. Everybody who can reach it sees the counts.',
-    default: 'localhost',
-    ...host,
+      'Host and port of a second listener with a page for the launch day and metrics, such as localhost:9090. Everybody who can reach it sees the counts.',
+    ...hostAndPort,
   },
   ADMIN_TOKEN: {
     meaning:

@@ -2,7 +2,6 @@ import type { EventEmitter } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
-import type { Drop, Telemetry } from '../telemetry/telemetry.ts'
 import type { Log } from '../waitlist/ports/log.ts'
 import { throttle } from '../waitlist/quiet-log.ts'
 import * as limits from './limits.ts'
@@ -17,8 +16,6 @@ export interface ConnectionBounds {
   /** The client behind a socket's address; null for a trusted proxy, which brings many clients and so has no share. */
   clientOf(peer: string): string | null
   readonly log: Log
-  /** Null: nothing is counted. */
-  readonly telemetry?: Telemetry | null
 }
 
 interface Connection {
@@ -38,7 +35,9 @@ const SWEEP_INTERVAL = 50
 /** Milliseconds between two lines in the log. */
 const QUIET = 10_000
 /** How many connections were cut since the last line, and why. */
-const none: Record<Drop, number> = { overShare: 0, overAll: 0, refused: 0, unread: 0 }
+const none = { overShare: 0, overAll: 0, refused: 0, unread: 0 }
+/** Its client has more than its share, all places are taken, none is idle to make room, or its client reads no answers. */
+type Drop = keyof typeof none
 
 /**
  * Bounds the open connections of several servers together, so that no client can shut the others out. A client with more
@@ -46,7 +45,7 @@ const none: Record<Drop, number> = { overShare: 0, overAll: 0, refused: 0, unrea
  * longest makes room, whichever client opened it. If none is idle, the new one is refused. A connection is idle while it has
  * no request under way, even if it is still in its TLS handshake. Connections that are cut for other reasons are logged too.
  */
-export function boundConnections({ all, share, clientOf, log, telemetry = null }: ConnectionBounds) {
+export function boundConnections({ all, share, clientOf, log }: ConnectionBounds) {
   const open = new Map<Socket, Connection>()
   const servers: NodeServer[] = []
   /** Of those that are idle, the one that has been so for longest comes first, here and below. */
@@ -54,10 +53,6 @@ export function boundConnections({ all, share, clientOf, log, telemetry = null }
   const idle = new Set<Connection>()
   const mayLog = throttle(QUIET)
   let counts = { ...none }
-  if (telemetry !== null) {
-    telemetry.connections.open = () => open.size
-    telemetry.connections.idle = () => idle.size
-  }
 
   function accept(socket: Socket): void {
     const { remoteAddress } = socket
@@ -133,7 +128,6 @@ export function boundConnections({ all, share, clientOf, log, telemetry = null }
 
   function report(why: Drop): void {
     counts[why]++
-    if (telemetry !== null) telemetry.connections.dropped[why]++
     if (!mayLog()) return
     log.warn({ ...counts, open: open.size, clients: clients.size }, 'connections were cut, for these reasons')
     counts = { ...none }

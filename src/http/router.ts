@@ -133,7 +133,7 @@ export function createRouter(
     send(response, withFields(answer, defaultHeaders))
     if (telemetry === null) return
     const known = path !== null && resources.has(path) ? path : null
-    telemetry.requests.note(known, response.req.method ?? '', answer.status, (now() - began) / 1000)
+    telemetry.countRequest(known, response.req.method ?? '', answer.status, (now() - began) / 1000)
   }
   let finished: (() => void)[] = []
   const finishAll = () => {

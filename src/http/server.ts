@@ -29,7 +29,7 @@ export interface HttpServer {
  */
 export async function openServer(settings: HttpSettings, parts: HttpParts): Promise<HttpServer> {
   const { host, port, tls, proxies, messagesFile } = settings
-  const { log, telemetry } = parts
+  const { log } = parts
   const certificate = tls && firstCertificate(tls)
   const languages = messagesFile === null ? untranslated : languagesOf(readMessages(messagesFile))
   const servers: NodeServer[] = []
@@ -47,7 +47,6 @@ export async function openServer(settings: HttpSettings, parts: HttpParts): Prom
     share: limits.CONNECTIONS_OF_CLIENT,
     clientOf: connectionClient(proxies),
     log,
-    telemetry,
   })
   const create = () => {
     const server = createListener(route, certificate)

@@ -1,6 +1,5 @@
 import { batches } from '../store/batches.ts'
 import type { Statement, Tx } from '../store/database.ts'
-import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Log } from '../waitlist/ports/log.ts'
 import { throttle } from '../waitlist/quiet-log.ts'
@@ -9,7 +8,6 @@ import { type Decided, gcra, memoryLimiter, type Quota } from './memory.ts'
 export interface SharedLimiterOptions extends Quota {
   readonly statement: Statement
   readonly log: Log
-  readonly telemetry?: Telemetry | null
   /** Milliseconds that an attempt waits for the database. */
   readonly timeout?: number
 }
@@ -43,7 +41,7 @@ returning client, tat - (select now from clock) as used, admitted`
  * and memory learns what was decided there. While the database fails or is slow, memory alone decides.
  */
 export function sharedLimiter(options: SharedLimiterOptions): Limiter {
-  const { statement, log, telemetry = null, timeout = TIMEOUT, limit } = options
+  const { statement, log, timeout = TIMEOUT, limit } = options
   const memory = memoryLimiter(options)
   const { interval, decision } = gcra(options)
   const attempts = batches(takeAll, { batch: 500, queue: 10_000, timeout, parallel: 1 })
@@ -74,7 +72,6 @@ export function sharedLimiter(options: SharedLimiterOptions): Limiter {
 
   function failed(why: string): void {
     askAgainAt = performance.now() + COOLDOWN
-    if (telemetry !== null) telemetry.limiter.failures++
     if (wasLogged || !mayWarn()) return
     wasLogged = true
     log.warn({ why }, 'the shared rate limit is away: each instance counts by itself')

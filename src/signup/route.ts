@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
+import type { Outcome } from '../app/telemetry.ts'
 import { readJson } from '../http/body.ts'
 import type { HttpParts, HttpSettings, RouteParts } from '../http/context.ts'
 import type { SignupResult } from '../http/discovery/schemas.ts'
@@ -20,7 +21,6 @@ import { type Key, sentences } from '../http/messages/sentences.ts'
 import { type Answer, fieldList, jsonAnswer, securityFields, withFields } from '../http/response.ts'
 import type { proving } from '../http/routes/challenge.ts'
 import { StoreUnavailable } from '../store/database.ts'
-import type { Outcome } from '../telemetry/telemetry.ts'
 import { membershipCookie } from './cookie.ts'
 import type { Joined } from './join.ts'
 import { parseSignup, parseSource } from './parse.ts'
@@ -76,14 +76,13 @@ export function signupRoute(
     const language = languages.of(request.headers['accept-language'])
     const { accepted, alreadyListed, anybody } = answers.get(language)!
     const end = (outcome: Outcome, answer: Answer) => {
-      if (telemetry !== null) telemetry.signups[outcome]++
+      telemetry?.countSignup(outcome)
       return withFields(answer, common)
     }
     const no = (outcome: Outcome, refusal: Refusal) => end(outcome, refuse(refusal, language))
     try {
       if (store.isBehind()) return no('overloaded', failed(overloaded, reqId))
       const { admitted, remaining, seconds } = await limiter.take(clientOf(request))
-      if (telemetry !== null) telemetry.attempts[admitted ? 'admitted' : 'refused']++
       // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
       common = [...common, 'ratelimit-policy', policy, 'ratelimit', `"signup";r=${remaining};t=${seconds}`]
       if (!admitted) return no('limited', tooManyAttempts(seconds))

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
+import type { Telemetry } from '../app/telemetry.ts'
 import type { Signup } from '../signup/contact.ts'
-import type { Commits } from '../telemetry/telemetry.ts'
 import type { Counts } from '../waitlist/alerts/counts.ts'
 import { deliveryRow } from './activate.ts'
 import { type BatchBounds, batches, storeBounds } from './batches.ts'
@@ -34,15 +34,14 @@ export interface Store extends Pick<Database, 'transaction' | 'read' | 'statemen
 
 export interface StoreOptions extends SignupRules {
   readonly bounds?: Partial<BatchBounds>
-  /** Null: commits are not measured. */
-  readonly commits?: Commits | null
+  readonly telemetry?: Pick<Telemetry, 'countCommit'> | null
 }
 
 /** Milliseconds for which a check is good. */
 const CHECKED = 1_000
 
 export async function openStore(database: Database, options: StoreOptions): Promise<Store> {
-  const { targets, commits = null } = options
+  const { targets, telemetry } = options
   const bounds = { ...storeBounds, ...options.bounds }
   const { provider } = targets
   if (provider !== null) await database.transaction(tx => moveHandovers(tx, provider))
@@ -51,10 +50,9 @@ export async function openStore(database: Database, options: StoreOptions): Prom
     database.requireRoom()
     const began = performance.now()
     const admissions = await database.transaction(tx => admit(tx, entries, options))
-    commits?.note((performance.now() - began) / 1_000, entries.length)
+    telemetry?.countCommit((performance.now() - began) / 1_000)
     return admissions
   }, bounds)
-  if (commits !== null) commits.waiting = signups.waiting
   const settlements = batches<Settled, boolean>(all => database.transaction(tx => settle(tx, all, targets)), bounds)
   let checkedAt = Number.NEGATIVE_INFINITY
   let checking: Promise<void> | null = null

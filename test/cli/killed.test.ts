@@ -228,7 +228,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     const redeemed = new Map<string, unknown>()
     for (let i = 0; i < KILLS; i++) {
       const port = await freePort()
-      const service = await runProgram(t, { ...env, ADMIN_PORT: String(port) }, { cwd })
+      const service = await runProgram(t, { ...env, ADMIN_LISTEN: `localhost:${port}` }, { cwd })
       await until(() => codes.size > (i * INVITED) / KILLS)
       for (const [code] of [...codes.values()].slice(0, 10 * (i + 1))) {
         const answer = await fetch(`http://localhost:${port}/invitations/${code}`, { method: 'POST' })

@@ -22,7 +22,7 @@ describe('the start', { concurrency: true }, () => {
       {
         ...{ ...common, BASE_URL, TRUST_PROXY: '0.0.0.0/0', RATE_LIMIT: '7', DATABASE_URL: 'sqlite:waitlist.db' },
         ...{ HOLD_ABOVE: '200', HOLD_SUSPICIOUS: 'true', BLOCKED_DOMAINS_FILE: 'blocked.txt' },
-        ...{ DISCLOSE_MEMBERSHIP: 'false', ADMIN_HOST: '127.0.0.1', ADMIN_PORT: '0', TZ: '' },
+        ...{ DISCLOSE_MEMBERSHIP: 'false', ADMIN_LISTEN: '127.0.0.1:0', TZ: '' },
         ...{ WEBHOOK_URL: 'http://127.0.0.1:9/secret?key=secret', WEBHOOK_SECRET: webhookSecret },
       },
       { cwd },
@@ -53,7 +53,7 @@ describe('the start', { concurrency: true }, () => {
     await until(() => program.stderr().includes(`  Watch it:           ${admin}\n`))
     assert.ok(program.stderr().includes(`listening on ${listening}, for ${BASE_URL},\nand keeps`))
     assert.equal((await fetch(`${admin}/metrics`)).status, 200)
-    assert.match(await (await fetch(String(admin))).text(), /Times are of UTC\./)
+    assert.match(await (await fetch(String(admin))).text(), /Times are in UTC\./)
     assert.equal(await program.end('SIGTERM'), 0)
     assert.equal(complaintsIn(logOf(program)).length, 1, 'everybody is trusted')
   })

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openAdmin } from '../../src/admin/server.ts'
-import { invitationOf, redeem } from '../../src/invite/store.ts'
-import { telemetry } from '../../src/telemetry/telemetry.ts'
+import { openTelemetry } from '../../src/app/telemetry.ts'
+import { invitationRoute } from '../../src/invite/route.ts'
+import { invitationOf } from '../../src/invite/store.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { recordingLog } from '../harness/service.ts'
 import { course, operatorAt, storeAt } from '../harness/store.ts'
@@ -22,26 +23,26 @@ async function scene(t: TestContext) {
   await operator.invite({}, 1, { eventName: 'waitlist.invited', destinations: [] }, course)
   const [ada] = await Array.fromAsync(operator.contacts({ state: 'invited' }))
   const { log, logged } = recordingLog()
-  const parts = {
+  const admin = await openAdmin({
+    host: '127.0.0.1',
+    port: 0,
     service: 'Acme',
     version: '0',
-    telemetry: telemetry(),
+    telemetry: openTelemetry(),
+    store,
     folder: null,
-    provider: null,
     destinations: [],
-  }
-  const rest = { lateAfter: () => 0, isDraining: () => false, log }
-  const invitations = {
-    invitation: (code: string) => store.transaction(tx => invitationOf(tx, code)),
-    redeem: (code: string) => store.transaction(tx => redeem(tx, code)),
-  }
-  const admin = await openAdmin({ host: '127.0.0.1', port: 0, token }, { ...parts, ...rest, store, invitations })
+    isDraining: () => false,
+    invitation: invitationRoute({ store, token, log }),
+    log,
+  })
   t.after(async () => {
     admin.close()
     await store.close()
   })
   const { code } = ada!.invitation!
-  return { admin: admin.origin, code, logged, redeemed: async () => (await invitations.invitation(code))?.redeemedAt }
+  const redeemed = async () => (await store.transaction(tx => invitationOf(tx, code)))?.redeemedAt
+  return { admin: admin.origin, code, logged, redeemed }
 }
 
 /** A visitor who follows the link, and presses the button, twice: the status and the text of each answer. */

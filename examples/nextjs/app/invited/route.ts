@@ -13,7 +13,7 @@ interface Invitation {
 
 /** Whose code it is; null: nobody's. With POST it is redeemed. */
 async function invitation(request: Request, method: 'GET' | 'POST'): Promise<Invitation | null> {
-  const { WAITLIST_ADMIN = 'http://localhost:9464', ADMIN_TOKEN } = process.env
+  const { WAITLIST_ADMIN = 'http://localhost:9090', ADMIN_TOKEN } = process.env
   const code = new URL(request.url).searchParams.get('code') ?? ''
   const response = await fetch(`${WAITLIST_ADMIN}/invitations/${encodeURIComponent(code)}`, {
     method,
