@@ -2,9 +2,9 @@ import { openChallenge } from '../challenges/open.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import { LINKS_SECRET, type Links, linksOf } from '../confirm/token.ts'
-import type { MailServer } from '../destinations/mail-server.ts'
 import { holdReasons } from '../holds/store.ts'
 import type { InvitationTargets } from '../invite/store.ts'
+import type { MailServer } from '../mail/send.ts'
 import { memoryLimiter } from '../rate-limit/memory.ts'
 import { sharedLimiter } from '../rate-limit/shared.ts'
 import type { NewsKind } from '../signup/contact.ts'
@@ -70,12 +70,18 @@ export async function challengeOf(
   return openChallenge(challenge, { secret, hosts, log })
 }
 
-/** What the links in mails are made and read with. `links`: null where mails have none. `shared`: as of `challengeOf`. */
-export async function linkingOf({ confirm, baseUrl }: Config, shared: Store['secret']) {
+/** What the links in mails are made and read with. They work with mail off, too. `shared`: as of `challengeOf`. */
+export async function linkingOf(
+  { baseUrl, tls, port }: Pick<Config, 'baseUrl' | 'tls' | 'port'>,
+  shared: Store['secret'],
+): Promise<{ readonly secret: string; readonly links: Links }> {
   const secret = await shared(LINKS_SECRET).catch((error: Error) => {
     throw new OperatorError(`the key of the links in mails could not be kept in the database: ${error.message}`)
   })
-  return { secret, links: confirm ? linksOf(baseUrl!, secret) : null }
+  return {
+    secret,
+    links: linksOf(baseUrl ?? `${tls === null ? 'http' : 'https'}://localhost:${port}`, secret),
+  }
 }
 
 /** Who is told of contacts and their events. */
@@ -107,13 +113,13 @@ export async function openDestinations(
 ): Promise<Destinations> {
   const { provider, webhook, mail } = config
   // First, since the files of mails may be wrong, and nothing may be left open then.
-  const mailServer = mail && (await import('../destinations/mail-server.ts')).mailServer(mail)
+  const mailServer = mail && (await import('../mail/send.ts')).mailServer(mail)
   const own = [
     webhook && (await import('../destinations/webhook.ts')).webhook(webhook),
     mailServer &&
       mail !== null &&
-      mail.tells.length > 0 &&
-      (await import('../destinations/mail.ts')).mail(mail, config.confirm ? links : null, mailServer),
+      mail.letters.length > 0 &&
+      (await import('../mail/destination.ts')).mailDestination(mail, links, mailServer),
   ].filter(each => typeof each === 'object' && each !== null)
   const opened = provider && (await import('../providers/open.ts')).openProvider(provider)
   const channels = await openChannels(config, mailServer)
@@ -133,19 +139,19 @@ export async function openDestinations(
 }
 
 async function openChannels(config: Config, mailServer: MailServer | null): Promise<readonly Channel[]> {
-  const { mail, chatInterval, chatNames: withNames, ownerMailInterval } = config
+  const { mail } = config
   const { slack, discord, 'owner-mail': to } = config.channels
   const service = config.service === settings.SERVICE_NAME.default ? null : config.service
   const channels: Channel[] = []
   if (slack !== undefined || discord !== undefined) {
     const chats = await import('../destinations/chat.ts')
-    const common = { service, minInterval: chatInterval, withNames }
+    const common = { service }
     if (slack !== undefined) channels.push(chats.chat(chats.slack, { url: slack, ...common }))
     if (discord !== undefined) channels.push(chats.chat(chats.discord, { url: discord, ...common }))
   }
   if (to !== undefined && mail !== null && mailServer !== null) {
-    const { ownerMail } = await import('../destinations/owner-mail.ts')
-    channels.push(ownerMail(mailServer, { from: mail.from, to, service, minInterval: ownerMailInterval }))
+    const { ownerMail } = await import('../notify/owner-mail.ts')
+    channels.push(ownerMail(mailServer, to, service))
   }
   return channels
 }

@@ -42,7 +42,7 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
   const { provider, own, channels, names } = destinations
   const receivers = [...own.filter(({ name }) => name !== 'mail'), ...channels]
   const challenge = await challengeOf(config, async () => UNSHARED, silent)
-  const server = config.mail && (await import('../destinations/mail-server.ts')).mailServer(config.mail)
+  const server = config.mail && (await import('../mail/send.ts')).mailServer(config.mail)
   const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
   const resultOf = async (what: string, good: string, check: Provider['check']): Promise<CheckResult> => {
     // Each check has its own timeout.
@@ -83,18 +83,19 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
  * @throws {OperatorError} when no mails are set up, or none of this kind.
  */
 export async function checkMail(config: Config, email: string, kind: EventKind): Promise<CheckResult> {
-  if (config.mail === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
-  const linking = await linkingOf(config, async () => UNSHARED)
-  const { links } = linking
-  if (kind === 'confirmation' && links === null)
+  const { mail } = config
+  if (mail === null) throw new OperatorError('SMTP_URL is not set: no mail can be sent')
+  if (kind === 'confirmation' && !config.confirm)
     throw new OperatorError('CONFIRM=mail is not set: nobody is asked to confirm an address')
-  const { mail } = await import('../destinations/mail.ts')
-  const destination = mail(config.mail, links && (() => links))
+  const { links } = await linkingOf(config, async () => UNSHARED)
+  const { mailDestination } = await import('../mail/destination.ts')
+  const { mailServer } = await import('../mail/send.ts')
+  const destination = mailDestination(mail, () => links, mailServer(mail))
   try {
-    const result = await destination.try(kind, email, new AbortController().signal)
+    const result = await destination.sample(kind, email, new AbortController().signal)
     const what = `mail to ${email}`
     if (result.is !== 'delivered') return { what, is: 'wrong', why: result.why }
-    return { what, is: 'ok', why: `the server took it${result.answer ? `: ${result.answer}` : ''}` }
+    return { what, is: 'ok', why: `the server took it${result.response ? `: ${result.response}` : ''}` }
   } finally {
     await destination.close()
   }

@@ -4,7 +4,6 @@ import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
 import type { Config } from '../config/config.ts'
 import { confirm as confirmContact, find } from '../confirm/store.ts'
-import { CONFIRM_WITHIN } from '../confirm/token.ts'
 import { openDomains } from '../domains/domains.ts'
 import { eraseContact } from '../erase/store.ts'
 import { openServer } from '../http/server.ts'
@@ -66,8 +65,8 @@ const labels: Readonly<Record<string, string>> = { webhook: 'the webhook', mail:
 export async function start(config: Config, log: Logger): Promise<Service> {
   const telemetry = config.admin && (await import('./telemetry.ts')).openTelemetry()
   // Known once the store is open, before the first mail is sent.
-  let linking: Awaited<ReturnType<typeof linkingOf>> | undefined
-  const destinations = await openDestinations(config, () => linking!.links!)
+  let linking: Awaited<ReturnType<typeof linkingOf>> | null = null
+  const destinations = await openDestinations(config, () => linking!.links)
   const { ofEvents, channels, names } = destinations
   const provider = destinations.provider && counting(destinations.provider, telemetry)
   const targets = targetsOf(config, destinations)
@@ -112,10 +111,10 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         onStateChange: alerts.of({ name: provider.name, called: title, keeps: 'signups' }),
       })
     const outboxes = [...eventOutboxes, ...(handing === null ? [] : [handing])]
-    const { holds, confirm } = config
+    const { holds } = config
     const watching = channels.length === 0 ? null : watch({ store, outages: alerts, lateAfter })
     const holdAlert = holds && holding({ store, log, window: holds.window, telling: alerts.holding })
-    const upkeep = cleaning({ store, provider: targets.provider, confirmWithin: confirm ? CONFIRM_WITHIN : null, log })
+    const upkeep = cleaning({ store, provider: targets.provider, log })
     for (const { name } of channels) await store.transaction(tx => openChannel(tx, name))
     const visits = inFlight(
       {

@@ -52,7 +52,7 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
   if (pending > 0 && config.provider === null) {
     log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
   }
-  if (unconfirmed > 0 && config.confirm === null) {
+  if (unconfirmed > 0 && !config.confirm) {
     log.warn(
       { unconfirmed },
       'signups wait for a confirmation, but CONFIRM is none: they go on when they are sent again',

@@ -1,10 +1,9 @@
 import type { ChallengeChoice } from '../challenges/settings.ts'
-import { heloNameOf, type MailSettings } from '../destinations/mail-settings.ts'
 import type { HoldRules } from '../holds/rules.ts'
 import type { HttpSettings } from '../http/context.ts'
 import { isLoopback, isPrivate } from '../http-client/addresses.ts'
+import { heloNameOf, type MailSettings } from '../mail/settings.ts'
 import { type Choice, providerWarnings, readProvider } from '../providers/settings.ts'
-import { eventKinds } from '../signup/contact.ts'
 import { storeName } from '../store/location.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './kinds.ts'
 import { settings } from './settings.ts'
@@ -126,9 +125,6 @@ const configOf = (values: Values, { secure, ...checked }: Checked) => ({
     discord: values.DISCORD_WEBHOOK_URL,
     'owner-mail': values.OWNER_MAIL,
   },
-  chatInterval: values.CHAT_INTERVAL,
-  chatNames: values.CHAT_NAMES,
-  ownerMailInterval: values.OWNER_MAIL_INTERVAL,
   eventName: values.EVENT_NAME,
   invitedEventName: values.INVITED_EVENT_NAME,
   admin: values.ADMIN_LISTEN === undefined ? null : { ...values.ADMIN_LISTEN, token: values.ADMIN_TOKEN ?? null },
@@ -166,27 +162,12 @@ function holdsOf(values: Values, asksForProof: boolean): HoldRules | null {
 const mailSettings = (server: MailSettings['server'], from: MailSettings['from'], values: Values): MailSettings => ({
   server,
   from,
-  tells: eventKinds.filter(
-    kind =>
-      ({ joined: values.MAIL_WELCOME, invited: values.INVITE_MAIL, confirmation: values.CONFIRM === 'mail' })[kind],
-  ),
-  letters: {
-    joined: {
-      subject: values.MAIL_SUBJECT,
-      textFile: values.MAIL_TEXT_FILE ?? null,
-      htmlFile: values.MAIL_HTML_FILE ?? null,
-    },
-    invited: {
-      subject: values.INVITE_SUBJECT,
-      textFile: values.INVITE_TEXT_FILE ?? null,
-      htmlFile: values.INVITE_HTML_FILE ?? null,
-    },
-    confirmation: {
-      subject: values.CONFIRM_SUBJECT,
-      textFile: values.CONFIRM_TEXT_FILE ?? null,
-      htmlFile: values.CONFIRM_HTML_FILE ?? null,
-    },
-  },
+  letters: [
+    ...(values.CONFIRM === 'mail' ? (['confirmation'] as const) : []),
+    ...(values.MAILS.includes('welcome') ? (['joined'] as const) : []),
+    ...(values.MAILS.includes('invite') ? (['invited'] as const) : []),
+  ],
+  templates: values.MAIL_TEMPLATES ?? null,
   inviteLink: values.INVITE_LINK ?? null,
   rate: values.MAIL_RATE,
   service: values.SERVICE_NAME,
@@ -236,9 +217,11 @@ function warningsFor(config: ReturnType<typeof configOf>): readonly string[] {
   if (proxies.kind === 'networks' && proxies.networks.some(network => network.endsWith('/0'))) {
     warnings.push('TRUST_PROXY trusts every address: each client can choose the address that its attempts count for.')
   }
-  if (baseUrl === null && !['localhost', '127.0.0.1', '::1'].includes(host)) {
+  const mails = config.mail !== null && config.mail.letters.length > 0
+  if (baseUrl === null && (mails || !['localhost', '127.0.0.1', '::1'].includes(host))) {
     warnings.push(
-      'BASE_URL is not set: links, catalog and documentation point to this machine only. Set it to the public address.',
+      `BASE_URL is not set: links${mails ? ' in mails' : ''}, catalog and documentation point to this machine only. Set it to ` +
+        'the public address.',
     )
   }
   if (admin !== null && !isLoopback(admin.host)) {
@@ -285,9 +268,7 @@ export function inForce(config: Config): Record<string, unknown> {
     ...(config.messagesFile !== null && { messages: config.messagesFile }),
     webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
     mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
-    ...(mail?.tells.includes('joined') === false && { welcomeMails: false }),
-    ...(mail?.tells.includes('invited') === false && { invitationMails: false }),
-    ...(config.confirm && { confirm: 'mail' }),
+    ...(mail !== null && { mails: mail.letters.join(', ') || 'none' }),
     channels: namesOf(config.channels).join(', ') || 'none',
     event: config.eventName,
   }

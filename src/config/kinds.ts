@@ -131,6 +131,8 @@ export const file: Kind<string> = {
   read: text => (text.startsWith('-----BEGIN ') ? undefined : text),
 }
 
+export const folder: Kind<string> = { ...file, allowed: 'must be the path of a folder' }
+
 /** Where to listen. A name is looked up later, so what cannot be one is refused here. */
 export const host: Kind<string> = {
   allowed: 'must be a host name or an address, such as localhost, 0.0.0.0 or ::, without scheme and port',

@@ -1,16 +1,9 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import {
-  inviteLink,
-  mailboxAllowed,
-  readMailbox,
-  readSmtpUrl,
-  smtpUrlAllowed,
-  subjectOf,
-} from '../destinations/mail-settings.ts'
 import { isSecret } from '../destinations/secret.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
 import { httpUrl, isPrivate } from '../http-client/addresses.ts'
+import { inviteLink, mailbox, smtpUrl } from '../mail/settings.ts'
 import { vendorNames } from '../providers/list.ts'
 import { readStoreLocation } from '../store/location.ts'
 import {
@@ -18,6 +11,7 @@ import {
   assignments,
   duration,
   file,
+  folder,
   host,
   hostAndPort,
   line,
@@ -185,66 +179,25 @@ export const settings = {
     ...chatUrl,
   },
   DISCORD_WEBHOOK_URL: { meaning: 'The same for a Discord channel.', ...chatUrl },
-  CHAT_INTERVAL: {
-    meaning: 'The minimum time between two messages to a chat; all who join in between share one.',
-    default: '1m',
-    ...duration('1s', '1d'),
-  },
-  CHAT_NAMES: {
-    meaning: 'Whether chats are told up to ten names, too. Email addresses are never told.',
-    default: 'false',
-    ...yesOrNo,
-  },
   SMTP_URL: {
     meaning:
       'Mail server through which mails are sent: to new contacts, to those whom you invite, and to you (docs/events.md).',
-    allowed: smtpUrlAllowed,
-    read: readSmtpUrl,
+    ...smtpUrl,
   },
   MAIL_FROM: {
     meaning: 'Sender of the mails: an address, or Name <address>.',
-    allowed: mailboxAllowed,
-    read: readMailbox,
+    ...mailbox,
   },
-  MAIL_WELCOME: {
-    meaning: 'Whether every new contact is sent a welcome mail.',
-    default: 'true',
-    ...yesOrNo,
+  MAILS: {
+    meaning: 'The mails that contacts are sent: welcome, invite, or both; none for neither (docs/events.md).',
+    default: 'welcome,invite',
+    allowed: 'must be none, or a list of welcome and invite',
+    read: (text: string) => (text === 'none' ? [] : listOf(oneOf('welcome', 'invite'), text)),
   },
-  MAIL_SUBJECT: {
-    meaning: 'Its subject, in which {name}, {email} and {service} are filled in.',
-    default: '{service}: you are on the list',
-    ...subjectOf('joined'),
-  },
-  MAIL_TEXT_FILE: {
-    meaning: 'File with its text (UTF-8), in which the same is filled in.',
-    unset: 'a short text',
-    ...file,
-  },
-  MAIL_HTML_FILE: {
-    meaning: 'File with the same text as HTML, which is sent beside it.',
-    unset: 'the short text as HTML, unless MAIL_TEXT_FILE is set',
-    ...file,
-  },
-  INVITE_MAIL: {
-    meaning: 'Whether everybody who is invited is sent a mail (docs/inviting.md).',
-    default: 'true',
-    ...yesOrNo,
-  },
-  INVITE_SUBJECT: {
-    meaning: 'Its subject, in which {code} is filled in, too.',
-    default: '{service}: you are invited',
-    ...subjectOf('invited'),
-  },
-  INVITE_TEXT_FILE: {
-    meaning: 'File with its text (UTF-8), in which {link} is filled in too, if INVITE_LINK is set.',
-    unset: 'a short text',
-    ...file,
-  },
-  INVITE_HTML_FILE: {
-    meaning: 'File with the same text as HTML, which is sent beside it.',
-    unset: 'the short text as HTML, unless INVITE_TEXT_FILE is set',
-    ...file,
+  MAIL_TEMPLATES: {
+    meaning: 'Folder with your own letters: welcome.txt, invite.txt and confirm.txt, each with .html beside it.',
+    unset: 'short letters of ours',
+    ...folder,
   },
   INVITE_LINK: {
     meaning: 'Address of your app at which an invitation is taken, with {code} in it.',
@@ -255,35 +208,14 @@ export const settings = {
     default: 'none',
     ...oneOf('none', 'mail'),
   },
-  CONFIRM_SUBJECT: {
-    meaning: 'The subject of that mail, in which {name}, {email} and {service} are filled in.',
-    default: '{service}: please confirm your address',
-    ...subjectOf('confirmation'),
-  },
-  CONFIRM_TEXT_FILE: {
-    meaning: 'File with its text (UTF-8), in which {link} and {unsubscribe} are filled in, too.',
-    unset: 'a short text',
-    ...file,
-  },
-  CONFIRM_HTML_FILE: {
-    meaning: 'File with the same text as HTML, which is sent beside it.',
-    unset: 'the short text as HTML, unless CONFIRM_TEXT_FILE is set',
-    ...file,
-  },
   MAIL_RATE: {
     meaning: 'The most mails that one instance sends in a minute, evenly spread.',
     default: '60',
-    ...whole(1, 6_000),
+    ...whole(6, 6_000),
   },
   OWNER_MAIL: {
     meaning: 'Your own address, which is mailed how many joined, and what is wrong (docs/events.md).',
-    allowed: mailboxAllowed,
-    read: readMailbox,
-  },
-  OWNER_MAIL_INTERVAL: {
-    meaning: 'The minimum time between two mails about those who joined; all who join in between share one.',
-    default: '1h',
-    ...duration('1s', '7d'),
+    ...mailbox,
   },
   EVENT_NAME: {
     meaning: 'Name of the automation event of a new contact.',

@@ -12,9 +12,6 @@ export interface ChatSettings {
   readonly url: string
   /** What a message begins with; null: nothing. */
   readonly service: string | null
-  /** As for `Channel`. */
-  readonly minInterval: number
-  readonly withNames: boolean
 }
 
 /** What distinguishes one chat from another. */
@@ -86,8 +83,8 @@ export function chat({ name, title, waitMember, query, escaped, message }: Chat,
   return {
     name,
     title,
-    minInterval: settings.minInterval,
-    withNames: settings.withNames,
+    minInterval: 60_000,
+    withNames: false,
     async tell(alert, signal): Promise<DeliveryResult> {
       return (await send(sentenceOf(alert, quote), signal)) ?? { is: 'delivered' }
     },

@@ -275,7 +275,7 @@ for (const engine of ['sqlite', 'postgres'] as const) {
     const env = {
       ...{ HOST: '127.0.0.1', PORT: '0', DATABASE_URL: url, RATE_LIMIT: '1000000', BASE_URL: base, CONFIRM: 'mail' },
       // Nobody listens there: all mails wait.
-      ...{ SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'hello@example.com', MAIL_WELCOME: 'false' },
+      ...{ SMTP_URL: 'smtp://127.0.0.1:1', MAIL_FROM: 'hello@example.com', MAILS: 'none' },
       ...{ WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: webhookSecret },
     }
     const started = async () => {

@@ -71,18 +71,10 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   WEBHOOK_SECRET: ['seCret', 'whsec_seCret', `whsec_${'A'.repeat(24)}`, `whsec_${'A'.repeat(92)}`, `${secret} seCret`],
   SLACK_WEBHOOK_URL: ['seCret', 'http://hooks.slack.com/services/seCret', 'https://u:seCret@hooks.slack.com/'],
   DISCORD_WEBHOOK_URL: ['seCret', 'http://discord.com/api/webhooks/1/seCret', 'https://discord.com/#seCret'],
-  CHAT_INTERVAL: ['seCret', '60', '0s', '2d'],
-  CHAT_NAMES: ['seCret', 'yes', 'TRUE'],
   SMTP_URL: ['seCret', 'http://seCret', 'smtp://seCret@host', 'smtp://me:seCret@host/path', 'smtps://me:seCret@host:0'],
   MAIL_FROM: ['seCret', 'seCret@host', 'Me <seCret>', 'se\tCret <me@example.com>'],
-  INVITE_MAIL: ['seCret', 'yes', 'TRUE'],
-  MAIL_WELCOME: ['seCret', 'no'],
   OWNER_MAIL: ['seCret', 'seCret@host', 'me@example.com, seCret@example.com', 'Me <me@example.com>\r\nBcc: seCret'],
-  OWNER_MAIL_INTERVAL: ['seCret', '3600', '0s', '8d'],
-  MAIL_SUBJECT: ['{seCret}', 'se\nCret', 'x'.repeat(201)],
-  INVITE_SUBJECT: ['{seCret}', '{link}', 'se\nCret', 'x'.repeat(201)],
   CONFIRM: ['seCret', 'MAIL', 'true'],
-  CONFIRM_SUBJECT: ['{seCret}', '{link}', '{code}', 'se\nCret', 'x'.repeat(201)],
   INVITE_LINK: [
     'https://seCret.example/in',
     'https://{code}.seCret.example/',
@@ -93,7 +85,8 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   TRACK_SOURCES: ['seCret', 'yes', '1'],
   ADMIN_LISTEN: ['seCret', 'localhost', '9090', ':9090', 'localhost:65536', '::1:9090', `se\nCret:1`],
   ADMIN_TOKEN: ['seCret', 'x'.repeat(31), `seCret ${'x'.repeat(40)}`, 'x'.repeat(513)],
-  MAIL_RATE: ['seCret', '0', '6001'],
+  MAILS: ['seCret', 'welcome, none', 'welcome;invite'],
+  MAIL_RATE: ['seCret', '5', '6001'],
   EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
   INVITED_EVENT_NAME: ['seCret name', 'seCret/name', 'x'.repeat(101)],
   SERVICE_NAME: ['seCret\nname', 'x'.repeat(101)],
@@ -124,8 +117,7 @@ describe('the configuration', () => {
 
   test('every setting that has a rule was tried', () => {
     const anything = [
-      ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEXT_FILE', 'MAIL_HTML_FILE'],
-      ...['INVITE_TEXT_FILE', 'INVITE_HTML_FILE', 'CONFIRM_TEXT_FILE', 'CONFIRM_HTML_FILE'],
+      ...['TLS_CERT_FILE', 'TLS_KEY_FILE', 'MAIL_TEMPLATES'],
       ...['BLOCKED_DOMAINS_FILE', 'MESSAGES_FILE'],
     ]
     assert.deepEqual([...Object.keys(refused), ...anything].sort(), Object.keys(settings).sort())
@@ -170,7 +162,6 @@ describe('the configuration', () => {
         { SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord },
         { channels: { slack, discord, 'owner-mail': undefined } },
       ],
-      [{ ...mailing, OWNER_MAIL: 'Me <me@example.com>', OWNER_MAIL_INTERVAL: '1d' }, { ownerMailInterval: 86_400_000 }],
       [{ SHUTDOWN_DELAY: '0' }, { shutdownDelay: 0 }],
       [{ RATE_LIMIT_WINDOW: '1m' }, { quota: { limit: 20, window: 60 } }],
       [{ RATE_LIMIT_WINDOW: '1d' }, { quota: { limit: 20, window: 86_400 } }],
@@ -259,7 +250,7 @@ describe('contradictions', () => {
     await configured({ COOKIE_SAME_SITE: 'strict' })
     await configured({ ...mailing, CONFIRM: 'mail', BASE_URL: 'http://localhost:8080' })
     const { confirm, mail } = await configured({ ...https, ...mailing, CONFIRM: 'mail' })
-    assert.deepEqual([confirm, mail?.tells], [true, ['joined', 'invited', 'confirmation']])
+    assert.deepEqual([confirm, mail?.letters], [true, ['confirmation', 'joined', 'invited']])
   })
 })
 

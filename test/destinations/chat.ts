@@ -67,7 +67,7 @@ export const discordFake: Fake = {
 export const fakes = [slackFake, discordFake]
 
 export function channelAt(t: Pick<TestContext, 'after'>, fake: Fake, origin: string, service: string | null = null) {
-  const channel = chat(fake.chat, { url: origin + fake.path, service, minInterval: 60_000, withNames: true })
+  const channel = chat(fake.chat, { url: origin + fake.path, service })
   t.after(channel.close)
   return channel
 }

@@ -1,19 +1,15 @@
 /** Identical instances over one PostgreSQL: the contract of the stores shows the same of stores on one database. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
-import PostalMime from 'postal-mime'
-import { discordFake, type Fake, slackFake } from '../destinations/chat.ts'
+import { discordFake, slackFake } from '../destinations/chat.ts'
 import { balancers } from '../harness/balancers.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { behind } from '../harness/instances.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { load, visit } from '../harness/load.ts'
-import { startMailServer } from '../harness/mail-server.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
 import { completedAt, contactsIn, endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, runProgram, until } from '../harness/program.ts'
-import { startReceiver } from '../harness/receiver.ts'
 import { isSlow } from '../harness/slow.ts'
 import { assertOnce, CREATE, stage } from './provider.scene.ts'
 
@@ -56,46 +52,11 @@ test('three instances admit one quota together', async t => {
   }
 })
 
-const INTERVAL = 1
-
-/** A chat that takes what its vendor would take. */
-async function startChat(t: TestContext, fake: Fake) {
-  const times: number[] = []
-  const texts: string[] = []
-  const refused: string[] = []
-  const { url } = await startReceiver(t, received => {
-    const text = fake.read(received)
-    if (text === null) {
-      refused.push(received.text)
-      return { status: 400 }
-    }
-    times.push(performance.now())
-    texts.push(text)
-    return fake.accepted
-  })
-  return { times, refused, url: url + fake.path, texts: async () => texts }
-}
-
-/** A mail server, whose mails are read by their subjects. */
-async function startMailbox(t: TestContext) {
-  const times: number[] = []
-  const { host, port, mails } = await startMailServer(t, {
-    deed(moment) {
-      if (moment === 'the end') times.push(performance.now())
-      return null
-    },
-  })
-  const texts = () => Promise.all(mails.map(async ({ source }) => (await PostalMime.parse(source)).subject!))
-  return { times, refused: [], url: `smtp://${host}:${port}`, texts }
-}
-
 const basics = {
   HOST: '127.0.0.1',
   PORT: '0',
   SHUTDOWN_DELAY: '0',
   RATE_LIMIT: '100000',
-  CHAT_INTERVAL: `${INTERVAL}s`,
-  OWNER_MAIL_INTERVAL: `${INTERVAL}s`,
 }
 
 /** However it ends: the log has neither visitors nor the secret of an address. */
@@ -110,57 +71,6 @@ async function run(t: TestContext, env: Record<string, string>): Promise<Program
   })
   return program
 }
-
-let visitors = 0
-const joins = (program: Program, count: number) =>
-  Promise.all(
-    Array.from({ length: count }, async () => (await visit(program, `sancho${visitors++}@quixote.example`))?.status),
-  )
-
-/** What a message says: how many joined, and how many there are. None may have been counted before. */
-function read(text: string) {
-  const [, people, total] =
-    /^(?:\w+: )?([\d,]+) (?:person|people) joined the waitlist, ([\d,]+) in all$/.exec(text) ??
-    assert.fail(`not understood: ${text}`)
-  return { people: Number(people), total: Number(total) }
-}
-
-const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, each) => sum + each, 0)
-
-describe('channels that several instances tell', { concurrency: true, skip }, () => {
-  test('three instances, two chats and a mailbox: each says of everybody once, and keeps its interval', async t => {
-    const [slack, discord] = [await startChat(t, slackFake), await startChat(t, discordFake)]
-    const mailbox = await startMailbox(t)
-    const database = await server.database()
-    const chats = { SLACK_WEBHOOK_URL: slack.url, DISCORD_WEBHOOK_URL: discord.url }
-    const mails = {
-      SMTP_URL: mailbox.url,
-      MAIL_FROM: 'hello@acme.example',
-      MAIL_WELCOME: 'false',
-      OWNER_MAIL: 'me@acme.example',
-    }
-    const env = { DATABASE_URL: database, ...chats, ...mails }
-    const programs = await Promise.all([run(t, env), run(t, env), run(t, env)])
-    let people = 0
-    for (let round = 0; round < 8; round++) {
-      assert.deepEqual(await joins(programs[round % 3]!, round), Array(round).fill(200))
-      people += round
-      await wait(400)
-    }
-    for (const { texts } of [slack, discord, mailbox])
-      await until(async () => sumOf((await texts()).map(text => read(text).people)) >= people)
-    for (const { times, refused, texts } of [slack, discord, mailbox]) {
-      assert.deepEqual(refused, [])
-      const all = await texts()
-      const told = all.map(read)
-      assert.equal(sumOf(told.map(each => each.people)), people)
-      assert.equal(told.at(-1)?.total, people)
-      // One for each interval, and one more: the first may have been on its way for a while, where the machine is slow.
-      const elapsed = times.at(-1)! - times[0]!
-      assert.ok(all.length >= 2 && all.length <= 2 + elapsed / (INTERVAL * 1_000), all.join('\n'))
-    }
-  })
-})
 
 /** So many are restarted at the same time, so that the delays of their stops pass together. */
 const LANES = 4

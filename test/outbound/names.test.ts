@@ -53,7 +53,6 @@ describe('names that no name server answers for', () => {
       WEBHOOK_SECRET: webhookSecret,
       SLACK_WEBHOOK_URL: 'https://slack.internal/services/T/B/x',
       DISCORD_WEBHOOK_URL: 'https://discord.internal/api/webhooks/1/x',
-      CHAT_INTERVAL: '1s',
     }
     const program = await runProgram(t, env, { cwd, through })
     const told = () => complaintsIn(logOf(program)).filter(({ destination }) => destination !== undefined)

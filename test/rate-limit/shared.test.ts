@@ -134,7 +134,7 @@ describe('the limiter that instances share', () => {
     await Promise.all(Array.from({ length: 50 }, (_, i) => (i < 45 ? passing : lasting).take(`client ${i}`)))
     await wait(1_100)
     assert.equal(await database.transaction(tx => deleteAttempts(tx, 20)), 20)
-    const upkeep = cleaning({ store: database, provider: null, confirmWithin: null, log: silent })
+    const upkeep = cleaning({ store: database, provider: null, log: silent })
     upkeep.start()
     await until(async () => (await run('select count(*) as n from attempt'))[0]!.n === 5)
     await upkeep.stop(0)

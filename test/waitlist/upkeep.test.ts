@@ -5,9 +5,6 @@ import { type CleaningParts, cleaning } from '../../src/waitlist/upkeep/clean.ts
 import { until } from '../harness/program.ts'
 import { keptLog } from './log.ts'
 
-const DAY = 86_400_000
-const HOUR = 3_600_000
-
 /** A store whose steps delete so many rows, one after the other, and then none; null: a step fails. */
 function storeWith(deletes: (number | null)[]) {
   let steps = 0
@@ -24,7 +21,7 @@ function storeWith(deletes: (number | null)[]) {
 test('all that is over is deleted at the start, some at a time, and the log says how many', async () => {
   const { store, steps } = storeWith([0, 0, 1_000, 500, 10])
   const { log, lines } = keptLog()
-  const { start, stop } = cleaning({ store, provider: null, confirmWithin: 7 * DAY, log })
+  const { start, stop } = cleaning({ store, provider: null, log })
   start()
   await until(() => lines.length === 2)
   await stop(0)
@@ -35,26 +32,9 @@ test('all that is over is deleted at the start, some at a time, and the log says
   )
 })
 
-test('a store that is out is told, and asked again an hour later', async t => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
-  const { store, steps } = storeWith([null, 0, 0, 10])
-  const { log, lines } = keptLog()
-  const { start, stop } = cleaning({ store, provider: null, confirmWithin: null, log })
-  const turns = async () => {
-    for (let i = 0; i < 20; i++) await new Promise(resolve => setImmediate(resolve))
-  }
-  start()
-  await turns()
-  assert.deepEqual([steps(), lines.map(({ level }) => level)], [1, ['warn']])
-  t.mock.timers.tick(HOUR)
-  await turns()
-  assert.deepEqual([steps(), lines.map(({ level }) => level)], [4, ['warn', 'info']])
-  await stop(0)
-})
-
 test('a stop does not wait for the rest', async () => {
   const { store, steps } = storeWith(Array(1_000).fill(1_000))
-  const { start, stop } = cleaning({ store, provider: null, confirmWithin: null, log: keptLog().log })
+  const { start, stop } = cleaning({ store, provider: null, log: keptLog().log })
   start()
   await until(() => steps() > 0)
   await stop(0)

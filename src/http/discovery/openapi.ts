@@ -68,7 +68,7 @@ export function openapi(installation: Installation) {
     info: {
       title: `${service} API`,
       summary: 'Join an early-access waitlist.',
-      description: `${description}\n\nA small JSON API without authentication. ${installation.links === null ? 'Apart from this documentation' : 'Apart from this documentation and the pages behind links in mails'}, requests and answers are JSON; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
+      description: `${description}\n\nA small JSON API without authentication. ${!installation.confirm ? 'Apart from this documentation' : 'Apart from this documentation and the pages behind links in mails'}, requests and answers are JSON; every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: service, url: `${base}${paths.docs}` },
@@ -78,7 +78,7 @@ export function openapi(installation: Installation) {
     tags: [
       { name: 'Waitlist', description: 'Joining the waitlist.' },
       { name: 'Health', description: 'Whether the service can take signups.' },
-      ...(installation.links === null
+      ...(!installation.confirm
         ? []
         : [{ name: 'Links', description: 'The pages for people that the links in mails lead to.' }]),
       { name: 'Discovery', description: 'Descriptions of this API for programs and people.' },
@@ -224,7 +224,7 @@ export function openapi(installation: Installation) {
         },
       },
       ...(issuesChallenges && { [paths.challenge]: challengeCall() }),
-      ...(installation.links !== null && linkCalls()),
+      ...(installation.confirm && linkCalls()),
       [paths.catalog]: discovery(
         'getApiCatalog',
         'Find this API',

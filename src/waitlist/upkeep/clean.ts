@@ -1,4 +1,5 @@
 import { expire } from '../../confirm/store.ts'
+import { CONFIRM_WITHIN } from '../../confirm/token.ts'
 import { deleteAttempts } from '../../rate-limit/shared.ts'
 import type { Tx } from '../../store/database.ts'
 import { deleteDelivered, deleteExpiredProofs } from '../../store/deliveries.ts'
@@ -12,8 +13,6 @@ export interface CleaningParts {
   readonly store: Pick<Store, 'transaction'>
   /** Its hand-overs are looked for, since instances are restarted one by one with another provider; null: there is none. */
   readonly provider: string | null
-  /** Milliseconds that a contact has to confirm its address; null: nobody has to. */
-  readonly confirmWithin: number | null
   readonly log: Log
 }
 
@@ -30,7 +29,7 @@ const REST = 200
 const MOST_ATTEMPTS = 10_000
 
 /** Deletes what is over, at the start and once an hour. Any number of instances may do so at once. */
-export function cleaning({ store, provider, confirmWithin, log }: CleaningParts): Pick<Loop, 'start' | 'stop'> {
+export function cleaning({ store, provider, log }: CleaningParts): Pick<Loop, 'start' | 'stop'> {
   const leaving = new AbortController()
   const { signal } = leaving
   let running: Promise<void> | undefined
@@ -49,8 +48,7 @@ export function cleaning({ store, provider, confirmWithin, log }: CleaningParts)
     await all(tx => deleteAttempts(tx, MOST_ATTEMPTS), MOST_ATTEMPTS)
     const deliveries = await all(tx => deleteDelivered(tx, tx.now - KEPT, MOST))
     if (deliveries > 0) log.info({ deliveries }, 'deliveries that arrived 90 days ago were deleted')
-    if (confirmWithin === null) return
-    const contacts = await all(tx => expire(tx, tx.now - confirmWithin, MOST))
+    const contacts = await all(tx => expire(tx, tx.now - CONFIRM_WITHIN, MOST))
     if (contacts > 0) log.info({ contacts }, 'contacts that did not confirm their address in time were deleted')
   }
 

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import type { Links } from '../confirm/token.ts'
+import { escapeHtml } from '../pages/html.ts'
+import { CODE_LENGTH, type Contact, type EventKind, eventKinds } from '../signup/contact.ts'
+import type { OwnDestination } from '../waitlist/ports/destination.ts'
+import { letterOf } from './letters.ts'
+import { CONCURRENCY, type MailResult, type MailServer } from './send.ts'
+import type { MailSettings } from './settings.ts'
+import { defuseLinks, render, WORD_JOINER } from './template.ts'
+
+/** Who a mail goes to, and what for. */
+interface Recipient {
+  readonly kind: EventKind
+  readonly id: string
+  readonly contact: Pick<Contact, 'id' | 'name' | 'email' | 'createdAt'>
+  /** Of an invitation. */
+  readonly code?: string | undefined
+}
+
+/**
+ * Mails contacts a welcome, an invitation, or a request to confirm their address: at least once, and again with the same
+ * Message-ID when it is unknown whether the server accepted it. `links`: called once mails are sent.
+ *
+ * @throws {OperatorError} when a template is wrong.
+ */
+export function mailDestination(settings: MailSettings, links: () => Links, server: MailServer) {
+  const { templates, inviteLink, service } = settings
+  const letters = new Map(eventKinds.map(kind => [kind, letterOf(kind, templates, inviteLink !== null)]))
+  const defused = (text: string) => defuseLinks(text, WORD_JOINER)
+
+  function send({ kind, id, contact, code }: Recipient, signal: AbortSignal): Promise<MailResult> {
+    const { subject, text, html } = letters.get(kind)!
+    const { name, email } = contact
+    const unsubscribe = links().unsubscribe(contact)
+    const link = kind === 'confirmation' ? links().confirm(contact) : code && inviteLink?.replace('{code}', code)
+    const values = { name: defused(name), service: defused(service), email, code, link, unsubscribe }
+    const mail = {
+      ...{ id, unsubscribe },
+      to: { name: kind === 'confirmation' ? '' : values.name, address: email },
+      subject: render(subject, values),
+      text: render(text, values),
+      html: html === null ? undefined : render(html, values, escapeHtml),
+    }
+    return server.send(mail, signal)
+  }
+
+  return {
+    name: 'mail',
+    events: settings.letters,
+    repeatable: Number.POSITIVE_INFINITY,
+    concurrency: CONCURRENCY,
+    timeout: 40_000,
+    async deliver(event, signal) {
+      const { response, ...result } = await send(event, signal)
+      return result
+    },
+    /** Sends one with a sample name, and a code and links that no contact has. */
+    sample(kind: EventKind, email: string, signal: AbortSignal): Promise<MailResult> {
+      const contact = { id: randomUUID(), name: 'Ada Lovelace', email, createdAt: new Date() }
+      return send(
+        { kind, id: `check_${randomUUID()}`, contact, code: kind === 'invited' ? 'A'.repeat(CODE_LENGTH) : undefined },
+        signal,
+      )
+    },
+    check: server.check,
+    close: server.close,
+  } satisfies OwnDestination & Record<string, unknown>
+}

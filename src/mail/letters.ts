@@ -1,0 +1,151 @@
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { EventKind } from '../signup/contact.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
+import { unknownPlaceholder } from './template.ts'
+
+/** What a mail says, with placeholders. */
+export interface Letter {
+  readonly subject: string
+  readonly text: string
+  /** Null: the mail is text alone. */
+  readonly html: string | null
+}
+
+/** The names of the files in `MAIL_TEMPLATES`, without their ending. */
+const fileNames: Readonly<Record<EventKind, string>> = { joined: 'welcome', invited: 'invite', confirmation: 'confirm' }
+
+/** What each letter may name. The mail to somebody who has not confirmed repeats no name: a stranger may have typed it. */
+const placeholders: Readonly<Record<EventKind, readonly string[]>> = {
+  joined: ['name', 'email', 'service', 'unsubscribe'],
+  invited: ['name', 'email', 'service', 'code', 'link', 'unsubscribe'],
+  confirmation: ['email', 'service', 'link', 'unsubscribe'],
+}
+
+/**
+ * The letter of an event: the operator's, if the folder has one, or ours.
+ *
+ * @throws {OperatorError} when a file cannot be read, or its placeholders are wrong.
+ */
+export function letterOf(kind: EventKind, folder: string | null, hasInviteLink: boolean): Letter {
+  const path = folder === null ? '' : join(folder, `${fileNames[kind]}.txt`)
+  const htmlPath = path.replace(/\.txt$/, '.html')
+  if (folder === null || !(existsSync(path) || existsSync(htmlPath))) return ourLetter(kind, hasInviteLink)
+  const known = placeholders[kind].filter(name => name !== 'link' || kind !== 'invited' || hasInviteLink)
+  const needed = kind === 'confirmation' ? ['link', 'unsubscribe'] : ['unsubscribe']
+  const [, subject, text] =
+    /^Subject:[ \t]*(\S[^\r\n]{0,199})\r?\n\s*(\S.*)$/s.exec(readTemplate(path, known, needed)) ?? []
+  if (subject === undefined)
+    throw wrong(path, 'must begin with a line such as "Subject: Welcome", and then have the text')
+  return { subject, text: text!, html: existsSync(htmlPath) ? readTemplate(htmlPath, known, needed) : null }
+}
+
+const wrong = (path: string, why: string) => new OperatorError(`MAIL_TEMPLATES: ${path} ${why}`)
+
+/** Bytes. */
+const LARGEST_FILE = 256 * 1024
+
+function readTemplate(path: string, known: readonly string[], needed: readonly string[]): string {
+  let text: string
+  try {
+    if (statSync(path).size > LARGEST_FILE) throw new Error(`it is larger than ${LARGEST_FILE} bytes`)
+    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
+  } catch (error) {
+    throw wrong(path, `cannot be used: ${(error as Error).message}`)
+  }
+  const unknown = unknownPlaceholder(text, known)
+  if (unknown === '{link}') throw wrong(path, 'has {link}, but INVITE_LINK is not set')
+  const list = known.map(name => `{${name}}`).join(', ')
+  if (unknown !== undefined) throw wrong(path, `has ${unknown}, but the placeholders are ${list}`)
+  const missing = needed.find(name => !text.includes(`{${name}}`))
+  if (missing !== undefined) throw wrong(path, `lacks {${missing}}`)
+  return text
+}
+
+/** The same words as text and as HTML. */
+interface Words {
+  readonly subject: string
+  readonly headline: string
+  readonly greeting?: string
+  readonly words: string
+  readonly button?: { readonly label: string; readonly link: string }
+  /** What the reader copies, where there is no button. */
+  readonly code?: string
+  readonly note: string
+}
+
+const GREETING = 'Hi {name},'
+
+const confirmation: Words = {
+  subject: 'Confirm your address for {service}',
+  headline: 'Confirm your email address',
+  words: 'Someone, hopefully you, signed up for {service} with this address. Confirm it to join the waitlist.',
+  button: { label: 'Confirm my address', link: '{link}' },
+  note: "If it wasn't you, ignore this mail. An address that isn't confirmed is deleted.",
+}
+
+const welcome: Words = {
+  subject: "You're on the waitlist for {service}",
+  headline: "You're on the waitlist for {service}.",
+  greeting: GREETING,
+  words: "Thanks for signing up. We'll write to you when it's your turn; until then, there's nothing else to do.",
+  note: "If you didn't sign up, someone mistyped their address: ignore this mail, or unsubscribe.",
+}
+
+const invitation: Words = {
+  subject: "It's your turn: you're invited to {service}",
+  headline: "It's your turn. You're invited to {service}.",
+  greeting: GREETING,
+  words: "Thanks for waiting. Your place is ready, and we'd love to see you inside.",
+  button: { label: 'Accept the invitation', link: '{link}' },
+  note: "This invitation is yours alone, so please don't forward it.",
+}
+
+const { button, ...invitationByCode } = { ...invitation, code: '{code}' }
+
+function ourLetter(kind: EventKind, hasInviteLink: boolean): Letter {
+  const invited = hasInviteLink ? invitation : { ...invitationByCode, words: `${invitation.words} This is your code:` }
+  const letter: Words = { joined: welcome, invited, confirmation }[kind]
+  const { subject, headline, greeting, words, button, code, note } = letter
+  const parts = [greeting, headline, words, button?.link ?? code, note, 'Unsubscribe: {unsubscribe}']
+  return { subject, text: `${parts.filter(part => part !== undefined).join('\n\n')}\n`, html: htmlOf(letter) }
+}
+
+const BUTTON =
+  'display: inline-block; padding: 14px 28px; border-radius: 8px; background: #3547c8; color: #fff; font-weight: 600; text-decoration: none'
+const CODE =
+  'display: inline-block; padding: 12px 20px; border: 1px solid #999; border-radius: 8px; font: 18px monospace'
+const SMALL = 'margin: 0 0 16px; font-size: 14px; opacity: 0.75'
+
+/** Styles are attributes, since some programs drop style sheets; text takes the program's colours, light and dark. */
+function htmlOf({ headline, greeting, words, button, code, note }: Words): string {
+  const paragraph = (content: string, style = 'margin: 0 0 16px') => `<p style="${style}">${content}</p>`
+  const parts = [
+    paragraph('{service}', SMALL),
+    `<h1 style="margin: 0 0 24px; font-size: 26px; line-height: 1.25">${headline}</h1>`,
+    ...(greeting === undefined ? [] : [paragraph(greeting)]),
+    paragraph(words),
+    ...(button === undefined
+      ? []
+      : [paragraph(`<a href="${button.link}" style="${BUTTON}">${button.label}</a>`, 'margin: 28px 0')]),
+    ...(code === undefined ? [] : [paragraph(`<span style="${CODE}">${code}</span>`, 'margin: 28px 0')]),
+    paragraph(note, `${SMALL}; padding-top: 16px; border-top: 1px solid #999`),
+    paragraph('<a href="{unsubscribe}" style="color: inherit">Unsubscribe</a>', SMALL),
+  ]
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">
+<title>{service}</title>
+</head>
+<body style="margin: 0; padding: 32px 24px; font: 16px/1.5 -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif; overflow-wrap: anywhere">
+<main style="display: block; max-width: 520px; margin: 0 auto">
+${parts.join('\n')}
+</main>
+</body>
+</html>
+`
+}
