@@ -9,7 +9,6 @@ import type { Integrity } from '../store/integrity.ts'
 import { whyEphemeral } from '../store/sqlite/files.ts'
 import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
-import type { Provider } from '../waitlist/ports/provider.ts'
 import { challengeOf, linkingOf, openDestinations } from './adapters.ts'
 import { lateness } from './compose.ts'
 import { type Operator, operatorOf } from './database.ts'
@@ -24,6 +23,8 @@ export interface CheckResult {
 
 const NO_PROVIDER: CheckResult = { what: 'provider', is: 'ok', why: 'none; the database is the list' }
 const NO_DESTINATION: CheckResult = { what: 'destinations', is: 'ok', why: 'none' }
+type Check = (stop: AbortSignal) => Promise<{ readonly why: string } | null>
+
 const NOT_TRIED = { is: 'ok', why: 'not tried; --send-test sends a test message' } as const
 
 /** Stands in for what all instances share, which is in the store. Nothing that it makes is given to anybody. */
@@ -44,7 +45,7 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
   const challenge = await challengeOf(config, async () => UNSHARED, silent)
   const server = config.mail && (await import('../mail/send.ts')).mailServer(config.mail)
   const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
-  const resultOf = async (what: string, good: string, check: Provider['check']): Promise<CheckResult> => {
+  const resultOf = async (what: string, good: string, check: Check): Promise<CheckResult> => {
     // Each check has its own timeout.
     const failure = await check(new AbortController().signal)
     return failure === null ? { what, is: 'ok', why: good } : { what, is: 'wrong', why: failure.why }
@@ -73,7 +74,7 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
     const results = [database, ...others]
     return database.is === 'ok' ? [...results, ...(await checkStored(operator, set, lateness(channels)))] : results
   } finally {
-    await Promise.all([challenge?.close(), destinations.close(), server?.close()])
+    await Promise.all([destinations.close(), server?.close()])
   }
 }
 

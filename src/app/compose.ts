@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
+import type { Challenge } from '../challenges/index.ts'
 import type { Config } from '../config/config.ts'
 import { confirm as confirmContact, find } from '../confirm/store.ts'
 import { openDomains } from '../domains/domains.ts'
@@ -16,7 +17,6 @@ import { LATE, watch } from '../waitlist/alerts/watch.ts'
 import { digests } from '../waitlist/delivery/digest.ts'
 import { events } from '../waitlist/delivery/events.ts'
 import { handOver } from '../waitlist/delivery/handover.ts'
-import type { Challenge } from '../waitlist/ports/challenge.ts'
 import type { Channel } from '../waitlist/ports/destination.ts'
 import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
@@ -78,7 +78,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   let challenge: Challenge | null = null
   let admin: AdminServer | null = null
   const close = async () => {
-    await Promise.all([limiter, challenge, destinations].map(each => each?.close()))
+    await Promise.all([limiter, destinations].map(each => each?.close()))
     await store.close()
     // Last, so that a stop can be watched.
     admin?.close()

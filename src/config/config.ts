@@ -1,4 +1,4 @@
-import type { ChallengeChoice } from '../challenges/settings.ts'
+import type { ChallengeChoice } from '../challenges/index.ts'
 import type { HoldRules } from '../holds/rules.ts'
 import type { HttpSettings } from '../http/context.ts'
 import { isLoopback, isPrivate } from '../http-client/addresses.ts'
@@ -138,7 +138,7 @@ const SITE_KEY = /^https?:\/\/[^/]+(?!\/siteverify$)\/./
 function readChallenge(values: Values, env: Environment, mistakes: string[]): ChallengeChoice | null {
   const { CHALLENGE: kind, CHALLENGE_SECRET: secret, CHALLENGE_URL: url } = values
   if (kind === 'none') return null
-  if (kind === 'altcha') return { kind, secret: secret ?? null, range: values.CHALLENGE_RANGE }
+  if (kind === 'altcha') return { kind, secret: secret ?? null }
   // One that is given and cannot be read is a mistake already.
   if (given(env, 'CHALLENGE_SECRET') === undefined) {
     mistakes.push(`CHALLENGE_SECRET is missing: ${kind} needs it`)

@@ -127,11 +127,6 @@ export const settings = {
     meaning: "Address of the verifier, where it is not the vendor's own; cap needs it.",
     ...address,
   },
-  CHALLENGE_RANGE: {
-    meaning: 'Guesses at an altcha at most; half as many on average.',
-    default: '2000',
-    ...whole(1, 1_000_000),
-  },
   HOLD_ABOVE: {
     meaning: 'New contacts that are let in within HOLD_WINDOW; those beyond it are held until you release them.',
     ...whole(0, 1_000_000),

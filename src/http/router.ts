@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Logger } from 'pino'
+import { issueRoute, proving, SOLUTION_FIELD } from '../challenges/route.ts'
 import { linkPage } from '../confirm/page.ts'
 import { confirmRoutes, unsubscribeRoutes } from '../confirm/routes.ts'
 import { healthRoute } from '../health/route.ts'
@@ -15,7 +16,6 @@ import { malformedRequest, methodNotAllowed, notFound, type Refusal, refuse, una
 import type { Languages } from './messages/languages.ts'
 import { paths } from './paths.ts'
 import { type Answer, fieldList, securityFields, send, strictTransportSecurity, withFields } from './response.ts'
-import { issueRoute, proving, SOLUTION_FIELD } from './routes/challenge.ts'
 import { serve } from './static.ts'
 
 export interface RouterParts extends HttpParts {

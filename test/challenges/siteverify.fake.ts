@@ -16,118 +16,59 @@ export const members: Readonly<Record<Kind, string>> = {
   cap: 'cap-token',
 }
 
-/** How a visitor solved a challenge. */
-interface Solved {
-  /** Empty: the vendor does not know. */
-  readonly host: string
-  isOld: boolean
-  /** The key with which it was verified; null: without one. */
-  verifiedWith?: string | null
-}
-
-export interface Verifier extends Receiver {
-  /** For CHALLENGE_URL. */
-  readonly address: string
-  /** A token as the widget makes it. */
-  solve(how?: { readonly host?: string }): string
-  /** It can be verified no longer. */
-  expire(token: string): void
-}
-
 const paths: Readonly<Record<Kind, string>> = {
   turnstile: '/turnstile/v0/siteverify',
   hcaptcha: '/siteverify',
   cap: `/${SITE_KEY}/siteverify`,
 }
 
-/**
- * A verifier that keeps state and answers as its vendor documents: status, members, codes, and that a token is verified
- * once. What it says of Cap is in no document but in its source, standalone/src/siteverify.js of August 2026.
- */
+export interface Verifier extends Receiver {
+  /** For CHALLENGE_URL. */
+  readonly address: string
+  /** A token as the widget makes it; it can be verified once. */
+  solve(how?: { readonly host?: string }): string
+  /** It can be verified no longer. */
+  expire(token: string): void
+}
+
+/** A verifier that answers as its vendor documents; Cap by its source, standalone/src/siteverify.js of August 2026. */
 export async function startVerifier(t: Pick<TestContext, 'after'>, kind: Kind): Promise<Verifier> {
-  const tokens = new Map<string, Solved>()
-  let made = 0
+  /** Where each was solved; null: it is too old, or was verified before. */
+  const tokens = new Map<string, string | null>()
   const server = await startReceiver(t, asked => {
-    if (asked.method !== 'POST') return { status: 405 }
-    if (asked.path !== paths[kind]) return { status: 404, body: 'Not found' }
-    return answers[kind](asked as Received, tokens)
+    if (asked.method !== 'POST' || asked.path !== paths[kind]) return { status: 404, body: 'Not found' }
+    const { secret, response } = kind === 'cap' ? asked.json : formIn(asked)
+    const host = tokens.get(response)
+    if (secret === SECRET && typeof host === 'string') tokens.set(response, null)
+    return kind === 'cap' ? ofCap(secret, response, host) : listed(kind, secret, host)
   })
   return {
     ...server,
     address: server.url + paths[kind],
     solve({ host = HOST } = {}) {
-      const token = kind === 'cap' ? `${SITE_KEY}:${++made}:0a1b2c` : `0.token_of-${kind}.${++made}`
-      tokens.set(token, { host, isOld: false })
+      const token = kind === 'cap' ? `${SITE_KEY}:${tokens.size}:0a1b2c` : `0.token_of-${kind}.${tokens.size}`
+      tokens.set(token, host)
       return token
     },
-    expire(token) {
-      tokens.get(token)!.isOld = true
-    },
+    expire: token => void tokens.set(token, null),
   }
 }
 
-type Tokens = ReadonlyMap<string, Solved>
+const formIn = ({ headers, text }: Received): Readonly<Record<string, string>> =>
+  headers['content-type'] === 'application/x-www-form-urlencoded' ? Object.fromEntries(new URLSearchParams(text)) : {}
 
-const AT = '2026-11-22T15:14:30.096Z'
-
-/** Form-encoded bodies alone have these members; the others are JSON. */
-function formIn({ headers, text }: Received): Readonly<Record<string, string>> {
-  const isForm = headers['content-type'] === 'application/x-www-form-urlencoded'
-  return isForm ? Object.fromEntries(new URLSearchParams(text)) : {}
+function listed(kind: Kind, secret: string | undefined, host: string | null | undefined): Said {
+  const failed = (code: string): Said => ({ status: 200, body: { success: false, 'error-codes': [code] } })
+  if (secret !== SECRET) return failed('invalid-input-secret')
+  if (kind === 'hcaptcha' && typeof host !== 'string') return failed('invalid-or-already-seen-response')
+  if (host === undefined) return failed('invalid-input-response')
+  return host === null ? failed('timeout-or-duplicate') : { status: 200, body: { success: true, hostname: host } }
 }
 
-const isFresh = ({ isOld, verifiedWith }: Solved): boolean => !isOld && verifiedWith === undefined
-
-const answers: Readonly<Record<Kind, (asked: Received, tokens: Tokens) => Said>> = {
-  turnstile(asked, tokens) {
-    const { secret, response = '', idempotency_key: key = null } = formIn(asked)
-    const failed = (...codes: string[]): Said => ({
-      status: 200,
-      body: { success: false, 'error-codes': codes, messages: [] },
-    })
-    if (secret === undefined) return failed('missing-input-secret')
-    if (secret !== SECRET) return failed('invalid-input-secret')
-    if (response === '') return failed('missing-input-response')
-    const solved = tokens.get(response)
-    if (solved === undefined) return failed('invalid-input-response')
-    const isRepeated = key !== null && solved.verifiedWith === key && !solved.isOld
-    if (!isFresh(solved) && !isRepeated) return failed('timeout-or-duplicate')
-    solved.verifiedWith = key
-    return {
-      status: 200,
-      body: {
-        success: true,
-        'error-codes': [],
-        challenge_ts: AT,
-        hostname: solved.host || undefined,
-        action: '',
-        cdata: '',
-        metadata: { interactive: false },
-      },
-    }
-  },
-
-  hcaptcha(asked, tokens) {
-    const { secret, response = '' } = formIn(asked)
-    const failed = (...codes: string[]): Said => ({ status: 200, body: { success: false, 'error-codes': codes } })
-    if (secret === undefined) return failed('missing-input-secret')
-    if (secret !== SECRET) return failed('invalid-input-secret')
-    if (response.startsWith('10000000-aaaa-bbbb-cccc-')) return failed('not-using-dummy-passcode')
-    const solved = tokens.get(response)
-    if (solved === undefined || !isFresh(solved)) return failed('invalid-or-already-seen-response')
-    solved.verifiedWith = null
-    return { status: 200, body: { success: true, challenge_ts: AT, hostname: solved.host || 'not-provided' } }
-  },
-
-  cap({ json }: Received, tokens) {
-    const failed = (status: number, error: string): Said => ({ status, body: { success: false, error } })
-    const { secret, response } = json
-    if (response.split(':').length !== 3) return failed(400, 'Missing required parameters')
-    if (!response.startsWith(SITE_KEY)) return failed(404, 'Invalid site key or secret')
-    if (secret !== SECRET) return failed(403, 'Invalid site key or secret')
-    const solved = tokens.get(response)
-    if (solved === undefined || solved.verifiedWith !== undefined) return failed(404, 'Token not found')
-    solved.verifiedWith = null
-    return solved.isOld ? failed(403, 'Token expired') : { status: 200, body: { success: true } }
-  },
+function ofCap(secret: string, token: string, host: string | null | undefined): Said {
+  const failed = (status: number, error: string): Said => ({ status, body: { success: false, error } })
+  if (token.split(':').length !== 3) return failed(400, 'Missing required parameters')
+  if (!token.startsWith(SITE_KEY)) return failed(404, 'Invalid site key or secret')
+  if (secret !== SECRET) return failed(403, 'Invalid site key or secret')
+  return typeof host === 'string' ? { status: 200, body: { success: true } } : failed(404, 'Token not found')
 }

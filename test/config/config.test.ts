@@ -38,7 +38,6 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   CHALLENGE_SITE_KEY: ['two seCrets'],
   CHALLENGE_SECRET: ['two seCrets', 'seCret'.repeat(100)],
   CHALLENGE_URL: ['seCret', 'ftp://seCret', 'https://host/?seCret'],
-  CHALLENGE_RANGE: ['seCret', '0', '1000001'],
   HOLD_ABOVE: ['seCret', '-1', '1000001'],
   HOLD_WINDOW: ['seCret', '0', '3600', '86401s'],
   HOLD_SUSPICIOUS: ['seCret', 'yes'],

@@ -13,7 +13,6 @@ const env = {
   RATE_LIMIT: '1000000',
   SHUTDOWN_DELAY: '0',
   CHALLENGE: 'altcha',
-  CHALLENGE_RANGE: '20',
 }
 const VISITORS = 50
 const skip = !isSlow && 'takes longer than npm test may'

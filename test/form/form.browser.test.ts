@@ -727,7 +727,7 @@ describe('the form, whatever happens', { skip: skip || inRun }, () => {
 })
 
 describe('the form and a challenge', { skip: skip || inRun }, () => {
-  const easy = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '200' }
+  const easy = { CHALLENGE: 'altcha' }
 
   /** How often a page asks for a challenge. */
   const asked = (page: Page) => {
@@ -840,7 +840,7 @@ describe('the form and a challenge', { skip: skip || inRun }, () => {
       const token = verifier.solve({ host: 'localhost' })
       const key = kind === 'cap' ? {} : { CHALLENGE_SITE_KEY: SITE_KEY }
       const env = { CHALLENGE: kind, CHALLENGE_SECRET: SECRET, CHALLENGE_URL: verifier.address, ...key }
-      const { script } = vendors[kind].widget
+      const { script } = vendors[kind]
       const { page, service, says, signUp, kept, complaints } = await opened(t, {
         env,
         policy: `${POLICY.replace(SERVICE, `${SERVICE} ${new URL(script).origin}`)}; trusted-types waitlist`,

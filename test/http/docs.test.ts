@@ -250,7 +250,7 @@ test('C-58: whatever the operator writes is shown and adds no element to the pag
 })
 
 const ada = { name: 'Ada', email: 'ada@example.com' }
-const own = { CHALLENGE: 'altcha', CHALLENGE_RANGE: '5' }
+const own = { CHALLENGE: 'altcha' }
 
 /** Every challenge: its settings and its member. */
 const challenges: readonly (readonly [env: Record<string, string>, member: string])[] = [
@@ -394,7 +394,7 @@ for (const { name, language, command, needs } of languages) {
   test(`with a challenge, the ${name} example is refused as it stands, and works with a solution in its place`, {
     skip,
   }, async t => {
-    const { baseUrl } = await startService(t, { CHALLENGE: 'altcha', CHALLENGE_RANGE: '5' })
+    const { baseUrl } = await startService(t, { CHALLENGE: 'altcha' })
     const code = (await examples(baseUrl, language)).find(code => code.includes('Ada Lovelace'))!
     assert.match(await run([...command], code), /the challenge was not solved, please try again/)
     const solution = await solved(await (await fetch(`${baseUrl}/api/challenge`)).text())

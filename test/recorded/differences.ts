@@ -33,4 +33,9 @@ export const allowed: readonly { readonly pattern: RegExp; readonly because: str
     pattern: /If-Match: "x"/,
     because: 'If-Match on documents was withdrawn, and with it 412',
   },
+  {
+    pattern:
+      /parameters\.data: \{"range":2000\} → undefined|- the document, .* body: *(<b>)?"?(data|range)"?|- the document, .* body: {4}\},/,
+    because: 'a challenge no longer says how hard it is, since that is a constant',
+  },
 ]

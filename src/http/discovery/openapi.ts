@@ -1,13 +1,13 @@
+import { type Challenge, SOLUTION_MAX } from '../../challenges/index.ts'
+import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../../challenges/route.ts'
 import { sourceParameters } from '../../signup/contact.ts'
 import { membershipCookie } from '../../signup/cookie.ts'
 import { PARAMETER_MAX } from '../../signup/parse.ts'
-import { type Challenge, SOLUTION_MAX } from '../../waitlist/ports/challenge.ts'
 import type { HttpParts, HttpSettings } from '../context.ts'
 import * as refusals from '../errors.ts'
 import { BODY_LIMIT, HEADER_BYTES } from '../limits.ts'
 import type { Languages } from '../messages/languages.ts'
 import { paths } from '../paths.ts'
-import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../routes/challenge.ts'
 import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
 import {
   challengeIssued,

@@ -1,9 +1,9 @@
 import type { FromSchema, JSONSchema } from 'json-schema-to-ts'
+import { SOLUTION_MAX } from '../../challenges/index.ts'
+import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../../challenges/route.ts'
 import { EMAIL_MAX, EMAIL_PATTERN } from '../../signup/contact.ts'
 import { INVISIBLE, NAME_MAX, SPACE } from '../../signup/parse.ts'
-import { SOLUTION_MAX } from '../../waitlist/ports/challenge.ts'
 import { sentences } from '../messages/sentences.ts'
-import { SOLUTION_FIELD, SOLUTION_PATTERN } from '../routes/challenge.ts'
 
 /**
  * The bodies of the API in JSON Schema 2020-12, the dialect of OpenAPI 3.1. They are published unchanged, the types of the
@@ -211,7 +211,6 @@ export const challengeIssued = {
       parameters: {
         algorithm: 'PBKDF2/SHA-256',
         cost: 5000,
-        data: { range: 2000 },
         expiresAt: 1795384343,
         keyLength: 32,
         keyPrefix: 'b430bab7d9c7450f6e7589791fd1994d',

@@ -1,8 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Signup } from '../../signup/contact.ts'
-import { type Challenge, SOLUTION_MAX, type Verdict } from '../../waitlist/ports/challenge.ts'
-import { summary } from '../../waitlist/quiet-log.ts'
-import type { HttpParts, RouteParts } from '../context.ts'
+import type { HttpParts, RouteParts } from '../http/context.ts'
 import {
   challengeExpired,
   challengeFailed,
@@ -11,28 +8,24 @@ import {
   refuse,
   tooManyChallenges,
   unavailable,
-} from '../errors.ts'
-import { ISSUING } from '../limits.ts'
-import { type Answer, contentFields, fieldList, securityFields, withFields } from '../response.ts'
+} from '../http/errors.ts'
+import { ISSUING } from '../http/limits.ts'
+import { type Answer, contentFields, fieldList, securityFields, withFields } from '../http/response.ts'
+import type { Signup } from '../signup/contact.ts'
+import { summary } from '../waitlist/quiet-log.ts'
+import { type Challenge, SOLUTION_MAX } from './index.ts'
 
 /** For pages that cannot add a member to the body. */
 export const SOLUTION_FIELD = 'X-Captcha-Response'
 
-const FIELD = SOLUTION_FIELD.toLowerCase()
-
 /** Visible ASCII. Published too. */
 export const SOLUTION_PATTERN = `^[!-~]{1,${SOLUTION_MAX}}$`
 
-const solutionShape = new RegExp(SOLUTION_PATTERN)
-
-const refusals: Readonly<Record<Extract<Verdict, { is: 'unsolved' }>['why'], Refusal>> = {
-  wrong: challengeFailed,
-  expired: challengeExpired,
-}
+const isSolution = new RegExp(SOLUTION_PATTERN)
 
 interface ProvingParts extends Pick<HttpParts, 'signal' | 'log'> {
   readonly challenge: Challenge
-  /** The visitor's own address; null: it is not known. */
+  /** The visitor's own IP address; null: it is not known. */
   addressOf(request: IncomingMessage): string | null
 }
 
@@ -44,7 +37,7 @@ export function solutionIn(
 ): { readonly solution: string } | { readonly refusal: Refusal } {
   const solution = Object.hasOwn(body, member) ? (body as Record<string, unknown>)[member] : field
   if (solution === undefined || solution === null || solution === '') return { refusal: challengeMissing }
-  return typeof solution === 'string' && solutionShape.test(solution) ? { solution } : { refusal: challengeFailed }
+  return typeof solution === 'string' && isSolution.test(solution) ? { solution } : { refusal: challengeFailed }
 }
 
 /** Asks for the proof of a signup. The function it makes returns the signup with it. */
@@ -62,21 +55,17 @@ export function proving({ challenge, addressOf, signal, log }: ProvingParts) {
     body: object,
     signup: Signup,
   ): Promise<{ readonly signup: Signup } | { readonly refusal: Refusal }> => {
-    const found = solutionIn(body, member, request.headers[FIELD])
+    const found = solutionIn(body, member, request.headers[SOLUTION_FIELD.toLowerCase()])
     if ('refusal' in found) return found
     const verdict = await challenge.verify(found.solution, addressOf(request), signal)
-    switch (verdict.is) {
-      case 'solved':
-        return { signup: { ...signup, proof: verdict.proof } }
-      case 'unsolved':
-        return { refusal: refusals[verdict.why] }
-      case 'unverified':
-        unverified(verdict.why)
-        return { signup: { ...signup, unverified: true } }
-      case 'misconfigured':
-        refused(verdict.why)
-        return { refusal: unavailable }
+    if (verdict.is === 'solved') return { signup: { ...signup, proof: verdict.proof } }
+    if (verdict.is === 'unsolved') return { refusal: verdict.why === 'expired' ? challengeExpired : challengeFailed }
+    if (verdict.is === 'misconfigured') {
+      refused(verdict.why)
+      return { refusal: unavailable }
     }
+    unverified(verdict.why)
+    return { signup: { ...signup, unverified: true } }
   }
 }
 
@@ -85,9 +74,7 @@ interface IssueParts extends RouteParts, Pick<HttpParts, 'limiter'> {
   issue(): Promise<string>
 }
 
-/**
- * `GET /api/challenge`, for the widgets of the landing pages. Nothing else that a stranger can ask for costs as much to make.
- */
+/** `GET /api/challenge`, for the forms of the landing pages. Nothing else that a stranger can ask for costs as much to make. */
 export function issueRoute({ issue, limiter, clientOf, corsFields }: IssueParts) {
   const fields = fieldList({ ...securityFields, 'cache-control': 'no-store' })
   let inFlight = 0
@@ -99,12 +86,8 @@ export function issueRoute({ issue, limiter, clientOf, corsFields }: IssueParts)
     inFlight++
     try {
       const body = await issue()
-      return {
-        status: 200,
-        fields: [...fields, ...contentFields('application/json', body.length)],
-        body,
-        isAscii: true,
-      }
+      const all = [...fields, ...contentFields('application/json', body.length)]
+      return { status: 200, fields: all, body, isAscii: true }
     } finally {
       inFlight--
     }
