@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { discordFake, slackFake } from '../destinations/chat.ts'
-import { balancers } from '../harness/balancers.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { behind } from '../harness/instances.ts'
+import { isHealthy, stageInstances } from '../harness/instances.ts'
 import { Ledger } from '../harness/ledger.ts'
 import { load, visit } from '../harness/load.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
@@ -72,59 +71,43 @@ async function run(t: TestContext, env: Record<string, string>): Promise<Program
   return program
 }
 
-/** So many are restarted at the same time, so that the delays of their stops pass together. */
-const LANES = 4
-/** So many are never restarted: there is always somebody. */
-const STEADY = 2
 const CLIENTS = 8
-/** Milliseconds between an answer and the next signup of a client. */
-const REST = 5
-const RESTARTS = 8
+const RESTARTS = 4
 
-for (const { name, start, skip: missing } of balancers) {
-  describe(`instances behind ${name}`, { skip: missing || skip }, () => {
-    test(`${RESTARTS} rolling restarts under load: no failed request`, async t => {
-      const database = await server.database()
-      const { balancer, programs, run, assertAllDelivered } = await behind(t, start, LANES + STEADY, database, {
-        // As long as may be, for a balancer on a busy machine.
-        SHUTDOWN_DELAY: '2s',
-      })
-      const ledger = new Ledger()
-      let isOver = false
-      const loading = load({
-        ledger,
-        clients: CLIENTS,
-        round: 0,
-        rest: REST,
-        to: () => balancer.url,
-        goesOn(answer) {
-          assert.equal(answer?.status, 200)
-          return !isOver
-        },
-      }).finally(() => {
-        isOver = true
-      })
-      // Told below, when nothing is being restarted any more.
-      loading.catch(() => {})
-      const lanes = Array.from({ length: LANES }, async (_, lane) => {
-        for (let left = RESTARTS / LANES; left > 0 && !isOver; left--) {
-          const before = ledger.acknowledged
-          const old = programs[lane]!
-          assert.equal(await old.end('SIGTERM'), 0)
-          await balancer.remove(old.baseUrl)
-          const fresh = await run()
-          programs[lane] = fresh
-          await balancer.add(fresh.baseUrl)
-          assert.ok(ledger.acknowledged > before, 'signups went on meanwhile')
-        }
-      })
-      await Promise.allSettled(lanes)
-      isOver = true
-      await loading
-      await Promise.all(lanes)
-      t.diagnostic(`${ledger.acknowledged} signups`)
-      ledger.assertTrueOf(await contactsIn(database))
-      await assertAllDelivered()
-    })
+test('rolling restarts under load: no request fails that goes where the health report is green', { skip }, async t => {
+  const database = await server.database()
+  const { run, assertAllDelivered } = await stageInstances(t, database, { SHUTDOWN_DELAY: '2s' })
+  const steady = await run()
+  const rotation = new Set([steady.baseUrl])
+  const ledger = new Ledger()
+  let isOver = false
+  const loading = load({
+    ledger,
+    clients: CLIENTS,
+    round: 0,
+    rest: 5,
+    to: client => [...rotation][client % rotation.size]!,
+    goesOn(answer) {
+      assert.equal(answer?.status, 200)
+      return !isOver
+    },
+  }).finally(() => {
+    isOver = true
   })
-}
+  // It is awaited below.
+  loading.catch(() => {})
+  for (let left = RESTARTS; left > 0 && !isOver; left--) {
+    const before = ledger.acknowledged
+    const program = await run()
+    rotation.add(program.baseUrl)
+    await until(() => isOver || ledger.acknowledged > before + CLIENTS)
+    const ended = program.end('SIGTERM')
+    await until(async () => !(await isHealthy(program)))
+    rotation.delete(program.baseUrl)
+    assert.equal(await ended, 0)
+  }
+  isOver = true
+  await loading
+  ledger.assertTrueOf(await contactsIn(database))
+  await assertAllDelivered()
+})

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { type Deed, type Received, type Receiver, startReceiver } from '../harness/receiver.ts'
-import type { Balancer } from './balancer.ts'
 import { assertDelivered } from './delivered.ts'
 import { temporaryFolder } from './folder.ts'
 import { completedAt, contactsIn } from './postgres-database.ts'
@@ -66,22 +65,6 @@ export async function stageInstances(
       assertDelivered(contacts, receiver.received)
     },
   }
-}
-
-/** The same, running behind a balancer. */
-export async function behind(
-  t: TestContext,
-  start: () => Promise<Balancer>,
-  count: number,
-  database: string,
-  env: Record<string, string> = {},
-) {
-  const balancer = await start()
-  t.after(() => balancer.close())
-  const instances = await stageInstances(t, database, env)
-  const programs = await Promise.all(Array.from({ length: count }, () => instances.run()))
-  await Promise.all(programs.map(({ baseUrl }) => balancer.add(baseUrl)))
-  return { ...instances, balancer, programs }
 }
 
 /** Whether it says that it takes signups. */
