@@ -119,5 +119,5 @@ export const commandGoals = {
 }
 
 /** The most attempts that can be set, refilled as quickly as can be set: nobody is refused. */
-export const openLimiter = { RATE_LIMIT: '1000000', RATE_LIMIT_WINDOW: '1s' }
-export const shutLimiter = { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '1d' }
+export const openLimiter = { RATE_LIMIT: '1000000/1s' }
+export const shutLimiter = { RATE_LIMIT: '1/1d' }

@@ -6,14 +6,13 @@ import { LINKS_SECRET, type Links, linksOf } from '../confirm/token.ts'
 import { holdReasons } from '../holds/store.ts'
 import type { InvitationTargets } from '../invite/store.ts'
 import type { MailServer } from '../mail/send.ts'
-import { memoryLimiter } from '../rate-limit/memory.ts'
+import { type Limiter, memoryLimiter } from '../rate-limit/memory.ts'
 import { sharedLimiter } from '../rate-limit/shared.ts'
 import type { NewsKind } from '../signup/contact.ts'
 import type { SignupTargets } from '../store/activate.ts'
 import { openDatabase } from '../store/open.ts'
 import { openStore, type Store } from '../store/store.ts'
 import type { Channel, Destination, OwnDestination } from '../waitlist/ports/destination.ts'
-import type { Limiter } from '../waitlist/ports/limiter.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Provider, Removal } from '../waitlist/ports/provider.ts'
 import type { Telemetry } from './telemetry.ts'
@@ -47,13 +46,13 @@ export const targetsOf = (
 
 /** Instances that share a database share the rate limit. */
 export const limiterOf = ({ quota }: Config, { statement }: Pick<Store, 'statement'>, log: Log): Limiter =>
-  statement === null ? memoryLimiter(quota) : sharedLimiter({ ...quota, statement, log })
+  statement === null ? memoryLimiter(quota) : sharedLimiter(quota, statement, log)
 
 /** A few for each attempt at a signup: pages are loaded again, and forms are left open until their challenge expires. */
 const CHALLENGES = 3
 
 export const challengeLimiter = ({ quota: { limit, window } }: Pick<Config, 'quota'>): Limiter =>
-  memoryLimiter({ limit: CHALLENGES * limit, window, clients: 10_000 })
+  memoryLimiter({ limit: CHALLENGES * limit, window })
 
 /** `shared` returns a random value that is the same for all instances. */
 export async function challengeOf(

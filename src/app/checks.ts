@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
-import { readDomains } from '../domains/domains.ts'
+import { readDomains } from '../holds/domains.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'
 import { paths } from '../http/paths.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/tls.ts'

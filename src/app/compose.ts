@@ -5,8 +5,8 @@ import type { AdminServer } from '../admin/server.ts'
 import type { Challenge } from '../challenges/index.ts'
 import type { Config } from '../config/config.ts'
 import { confirm as confirmContact, find } from '../confirm/store.ts'
-import { openDomains } from '../domains/domains.ts'
 import { eraseContact } from '../erase/store.ts'
+import { openDomains } from '../holds/domains.ts'
 import { openServer } from '../http/server.ts'
 import { invitationRoute } from '../invite/route.ts'
 import { openChannel } from '../notify/cursor.ts'
@@ -18,7 +18,6 @@ import { digests } from '../waitlist/delivery/digest.ts'
 import { events } from '../waitlist/delivery/events.ts'
 import { handOver } from '../waitlist/delivery/handover.ts'
 import type { Channel } from '../waitlist/ports/destination.ts'
-import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Provider } from '../waitlist/ports/provider.ts'
 import { cleaning } from '../waitlist/upkeep/clean.ts'
 import {
@@ -74,11 +73,10 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     await destinations.close()
     throw error
   })
-  let limiter: Limiter | undefined
   let challenge: Challenge | null = null
   let admin: AdminServer | null = null
   const close = async () => {
-    await Promise.all([limiter, destinations].map(each => each?.close()))
+    await destinations.close()
     await store.close()
     // Last, so that a stop can be watched.
     admin?.close()
@@ -128,7 +126,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       config.disclosesMembership,
     )
 
-    limiter = limiterOf(config, store, log)
+    const limiter = limiterOf(config, store, log)
     challenge = await challengeOf(config, store.secret, log)
     linking = await linkingOf(config, store.secret)
     const { blockedDomainsFile: blocked } = config

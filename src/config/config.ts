@@ -108,7 +108,7 @@ const configOf = (values: Values, { secure, ...checked }: Checked) => ({
   port: values.PORT,
   baseUrl: values.BASE_URL ?? null,
   proxies: values.TRUST_PROXY ?? ({ kind: 'none' } as const),
-  quota: { limit: values.RATE_LIMIT, window: values.RATE_LIMIT_WINDOW / 1_000 },
+  quota: { limit: values.RATE_LIMIT.count, window: values.RATE_LIMIT.time / 1_000 },
   corsOrigins: values.CORS_ORIGINS ?? [],
   cookie: { sameSite: values.COOKIE_SAME_SITE, secure },
   trackSources: values.TRACK_SOURCES,

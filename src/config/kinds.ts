@@ -111,6 +111,23 @@ export function duration(minimum: string, maximum: string): Kind<number> {
   }
 }
 
+/** So many within a time of 1 second to 1 day, which is in milliseconds: 20/10m. */
+export function countPerTime(
+  minimum: number,
+  maximum: number,
+  standard: string,
+): Kind<{ count: number; time: number }> {
+  const [counts, times] = [whole(minimum, maximum), duration('1s', '1d')]
+  return {
+    allowed: `must be a whole number from ${minimum} to ${maximum}, and after a slash a time from 1s to 1d, such as 20/10m`,
+    read(text) {
+      const [before = '', after = standard, ...others] = text.split('/')
+      const [count, time] = [counts.read(before), times.read(after)]
+      return count === undefined || time === undefined || others.length > 0 ? undefined : { count, time }
+    },
+  }
+}
+
 export const oneOf = <const Choice extends string>(...choices: Choice[]): Kind<Choice> => ({
   allowed: `must be ${choices.length === 1 ? choices[0] : `one of ${choices.join(', ')}`}`,
   read: text => choices.find(choice => choice === text),

@@ -9,6 +9,7 @@ import { readStoreLocation } from '../store/location.ts'
 import {
   address,
   assignments,
+  countPerTime,
   duration,
   file,
   folder,
@@ -86,14 +87,10 @@ export const settings = {
     read: readStoreLocation,
   },
   RATE_LIMIT: {
-    meaning: 'Signup attempts that one client may make at once.',
-    default: '20',
-    ...whole(1, 1_000_000),
-  },
-  RATE_LIMIT_WINDOW: {
-    meaning: 'How long it takes to refill a used-up quota, one attempt after the other.',
-    default: '10m',
-    ...duration('1s', '1d'),
+    meaning:
+      'Signup attempts that one client may make at once, and the time in which a used-up quota is refilled, evenly.',
+    default: '20/10m',
+    ...countPerTime(1, 1_000_000, '10m'),
   },
   TRUST_PROXY: {
     meaning: 'Proxies in front that may say who the client is (X-Forwarded-For). Nobody is trusted otherwise.',

@@ -1,22 +1,12 @@
 import { batches } from '../store/batches.ts'
 import type { Statement, Tx } from '../store/database.ts'
-import type { Limiter } from '../waitlist/ports/limiter.ts'
 import type { Log } from '../waitlist/ports/log.ts'
-import { throttle } from '../waitlist/quiet-log.ts'
-import { type Decided, gcra, memoryLimiter, type Quota } from './memory.ts'
+import { type Decided, gcra, type Limiter, memoryLimiter, type Quota } from './memory.ts'
 
-export interface SharedLimiterOptions extends Quota {
-  readonly statement: Statement
-  readonly log: Log
-  /** Milliseconds that an attempt waits for the database. */
-  readonly timeout?: number
-}
-
-const TIMEOUT = 400
+/** Milliseconds that an attempt waits for the database. */
+const TIMEOUT = 1_000
 /** Milliseconds between two attempts that ask a database that failed. */
-const COOLDOWN = 1_000
-/** Milliseconds between two warnings, for a database that fails on and off. */
-const QUIET = 60_000
+const COOLDOWN = 5_000
 
 /**
  * GCRA for the attempts of several clients, in the order of the clients, so that no two instances wait for each other. A time
@@ -40,20 +30,17 @@ returning client, tat - (select now from clock) as used, admitted`
  * The limiter in memory, and behind it one that instances share in PostgreSQL. What memory refuses does not reach the database,
  * and memory learns what was decided there. While the database fails or is slow, memory alone decides.
  */
-export function sharedLimiter(options: SharedLimiterOptions): Limiter {
-  const { statement, log, timeout = TIMEOUT, limit } = options
-  const memory = memoryLimiter(options)
-  const { interval, decision } = gcra(options)
-  const attempts = batches(takeAll, { batch: 500, queue: 10_000, timeout, parallel: 1 })
-  const mayWarn = throttle(QUIET)
+export function sharedLimiter(quota: Quota, statement: Statement, log: Log): Limiter {
+  const memory = memoryLimiter(quota)
+  const { interval, decision } = gcra(quota)
+  const attempts = batches(takeAll, { batch: 500, queue: 10_000, timeout: TIMEOUT, parallel: 1 })
   /** Null: the database answers. */
   let askAgainAt: number | null = null
-  let wasLogged = false
 
   async function takeAll(clients: readonly string[]): Promise<readonly Decided[]> {
     const counts = new Map<string, number>()
     for (const client of clients) counts.set(client, (counts.get(client) ?? 0) + 1)
-    const values = [[...counts.keys()], [...counts.values()], limit, interval]
+    const values = [[...counts.keys()], [...counts.values()], quota.limit, interval]
     const rows = await statement<{ readonly client: string; readonly used: number; admitted: number }>(TAKE, values)
     const taken = new Map(rows.map(row => [row.client, row]))
     return clients.map(client => {
@@ -62,19 +49,6 @@ export function sharedLimiter(options: SharedLimiterOptions): Limiter {
       if (admitted) row.admitted--
       return { admitted, used: row.used - row.admitted * interval }
     })
-  }
-
-  function answered(): void {
-    askAgainAt = null
-    if (wasLogged) log.info({}, 'the shared rate limit is used again')
-    wasLogged = false
-  }
-
-  function failed(why: string): void {
-    askAgainAt = performance.now() + COOLDOWN
-    if (wasLogged || !mayWarn()) return
-    wasLogged = true
-    log.warn({ why }, 'the shared rate limit is away: each instance counts by itself')
   }
 
   return {
@@ -87,16 +61,15 @@ export function sharedLimiter(options: SharedLimiterOptions): Limiter {
       try {
         const decided = await attempts.submit(client)
         memory.learn(client, decided)
-        answered()
+        if (askAgainAt !== null) log.info({}, 'the shared rate limit is used again')
+        askAgainAt = null
         return decision(decided)
       } catch (error) {
-        failed((error as Error).message)
+        const why = (error as Error).message
+        if (askAgainAt === null) log.warn({ why }, 'the shared rate limit is away: each instance counts by itself')
+        askAgainAt = performance.now() + COOLDOWN
         return local
       }
-    },
-    async close() {
-      attempts.refuse()
-      await memory.close()
     },
   }
 }

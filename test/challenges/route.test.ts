@@ -256,7 +256,7 @@ test('a challenge is made for each GET and HEAD, and no cache may keep it', asyn
 
 test('the landing pages may read every answer, with and without credentials; other pages none', async t => {
   const origin = 'https://www.example.com'
-  const env = { ...easy, CORS_ORIGINS: origin, RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '10m' }
+  const env = { ...easy, CORS_ORIGINS: origin, RATE_LIMIT: '1/10m' }
   const { request } = await clientOf(await startService(t, env))
   for (const expected of [200, 200, 200, 429]) {
     const { status, headers } = await request(path, { headers: { origin } })
@@ -272,7 +272,7 @@ test('the landing pages may read every answer, with and without credentials; oth
 })
 
 test('a client may fetch three for each attempt of its quota; both are counted apart', async t => {
-  const env = { ...easy, RATE_LIMIT: '2', RATE_LIMIT_WINDOW: '10m', TRUST_PROXY: '1' }
+  const env = { ...easy, RATE_LIMIT: '2/10m', TRUST_PROXY: '1' }
   const { request, signUp } = await clientOf(await startService(t, env))
   const from = (address: string) => request(path, { headers: { 'x-forwarded-for': address } })
   for (let i = 0; i < 6; i++) assert.equal((await from('192.0.2.1')).status, 200)

@@ -174,7 +174,7 @@ async function underAttack(t: TestContext, visits: readonly Visit[]): Promise<Ou
     SHUTDOWN_DELAY: '0',
     TRUST_PROXY: '1',
     // So slow that no attempt comes back: the figures are those of any machine.
-    RATE_LIMIT_WINDOW: '1d',
+    RATE_LIMIT: '20/1d',
     PROVIDER: 'loops',
     ...loopsSettings(tool.url),
     WEBHOOK_URL: hook.url,

@@ -236,7 +236,7 @@ describe('the form, whatever happens', { skip: skip || inRun }, () => {
 
   test('after an attempt too many one sentence counts down, is read aloud once, and then it is sent', async t => {
     const { page, signUp, service, sent, kept, says } = await opened(t, {
-      env: { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '10m' },
+      env: { RATE_LIMIT: '1/10m' },
     })
     // Somebody else at the same address uses up the quota.
     assert.equal((await fetch(`${service.baseUrl}/api/waitlist`, { method: 'POST' })).status, 400)

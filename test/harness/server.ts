@@ -69,7 +69,6 @@ export async function openTestServer(
   })
   close = async () => {
     await server.close()
-    await limiter.close()
     await store.close()
   }
   return { ...server, logged }

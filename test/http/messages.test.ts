@@ -139,7 +139,7 @@ async function tour(
   ]
 }
 
-const LIMIT = { RATE_LIMIT: '7', RATE_LIMIT_WINDOW: '1d', TRUST_PROXY: '1' }
+const LIMIT = { RATE_LIMIT: '7/1d', TRUST_PROXY: '1' }
 
 describe('with the file of examples/messages', { concurrency: true }, () => {
   test('C-33: each visitor is told the same in their language, and only the sentence differs', async t => {

@@ -15,7 +15,7 @@ function rateLimit({ headers }: Answer): { r: number; t: number } {
 }
 
 test('C-35, C-37: a refused attempt says in Retry-After, RateLimit and words how many seconds to wait', async t => {
-  const client = await clientOf(await startService(t, { RATE_LIMIT: '2', RATE_LIMIT_WINDOW: '10m' }))
+  const client = await clientOf(await startService(t, { RATE_LIMIT: '2/10m' }))
   await client.signUp(signup(1))
   await client.signUp(signup(2))
   const answer = await client.signUp(signup(3))
@@ -28,7 +28,7 @@ test('C-35, C-37: a refused attempt says in Retry-After, RateLimit and words how
 })
 
 test('C-35: when the wait is shorter than a second it is told as 1, never 0', async t => {
-  const client = await clientOf(await startService(t, { RATE_LIMIT: '1', RATE_LIMIT_WINDOW: '1s' }))
+  const client = await clientOf(await startService(t, { RATE_LIMIT: '1/1s' }))
   const answers = await Promise.all([1, 2, 3].map(n => client.signUp(signup(n))))
   const refused = answers.filter(({ status }) => status === 429)
   assert.ok(refused.length > 0)
@@ -39,7 +39,7 @@ test('C-35: when the wait is shorter than a second it is told as 1, never 0', as
 })
 
 test('C-36, C-38: the policy and what is left are on every answer that passed the limiter', async t => {
-  const client = await clientOf(await startService(t, { RATE_LIMIT: '5', RATE_LIMIT_WINDOW: '1h' }))
+  const client = await clientOf(await startService(t, { RATE_LIMIT: '5/1h' }))
   const answers = [
     await client.signUp(signup(1)),
     await client.signUp(signup(1)),
@@ -81,7 +81,7 @@ test('C-16, C-38: GET, HEAD, OPTIONS and a preflight neither count nor tell the 
 })
 
 test('C-35: waiting as long as Retry-After says is enough', async t => {
-  const client = await clientOf(await startService(t, { RATE_LIMIT: '3', RATE_LIMIT_WINDOW: '3s' }))
+  const client = await clientOf(await startService(t, { RATE_LIMIT: '3/3s' }))
   let answer = await client.signUp(signup(0))
   for (let n = 1; answer.status === 200 && n < 100; n++) answer = await client.signUp(signup(n))
   assert.equal(answer.status, 429)

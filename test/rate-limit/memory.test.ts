@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
-import { memoryLimiter } from '../../src/rate-limit/memory.ts'
-import type { RateDecision } from '../../src/waitlist/ports/limiter.ts'
+import { CLIENTS, memoryLimiter, type RateDecision } from '../../src/rate-limit/memory.ts'
 
 /** A bucket for each client: an attempt takes a token out, and one comes back each `interval`, in microseconds. */
 function buckets(limit: number, interval: number) {
@@ -18,45 +17,49 @@ function buckets(limit: number, interval: number) {
   }
 }
 
-describe('the limiter in memory', () => {
+test('each answer is that of a bucket of tokens, and to wait as long as a refusal says is enough', async t => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() })
   const names = ['192.0.2.1', '192.0.2.10', '2001:db8::/56', '__proto__', 'constructor']
   /** A pause in intervals, and how often a client then tries. */
   const pause = fc.oneof(fc.double({ min: 0, max: 2, noNaN: true }), fc.nat(50))
   const steps = fc.array(fc.tuple(pause, fc.constantFrom(...names), fc.integer({ min: 1, max: 8 })), { maxLength: 30 })
   const quotas = fc.record({ limit: fc.integer({ min: 1, max: 7 }), window: fc.integer({ min: 1, max: 3_600 }) })
-
-  test('each answer is that of a bucket of tokens, and to wait as long as a refusal says is enough', () =>
-    fc.assert(
-      fc.asyncProperty(quotas, steps, async ({ limit, window }, all) => {
-        const clock = { now: 0 }
-        const limiter = memoryLimiter({ limit, window, now: () => clock.now })
-        const model = buckets(limit, Math.ceil((window * 1e6) / limit))
-        for (const [pause, client, times] of all) {
-          clock.now += Math.round((pause * window * 1_000) / limit)
-          let last: RateDecision | undefined
-          for (let i = 0; i < times; i++) {
-            last = await limiter.take(client)
-            assert.deepEqual(last, model(client, clock.now * 1_000))
-          }
-          if (last?.admitted !== false) continue
-          clock.now += last.seconds * 1_000
-          assert.equal((await limiter.take(client)).admitted, true)
-          assert.equal(model(client, clock.now * 1_000).admitted, true)
+  await fc.assert(
+    fc.asyncProperty(quotas, steps, async ({ limit, window }, all) => {
+      const limiter = memoryLimiter({ limit, window })
+      const model = buckets(limit, Math.ceil((window * 1e6) / limit))
+      for (const [pause, client, times] of all) {
+        t.mock.timers.tick(Math.round((pause * window * 1_000) / limit))
+        let last: RateDecision | undefined
+        for (let i = 0; i < times; i++) {
+          last = await limiter.take(client)
+          assert.deepEqual(last, model(client, Date.now() * 1_000))
         }
-      }),
-    ))
+        if (last?.admitted !== false) continue
+        t.mock.timers.tick(last.seconds * 1_000)
+        assert.equal((await limiter.take(client)).admitted, true)
+        assert.equal(model(client, Date.now() * 1_000).admitted, true)
+      }
+    }),
+  )
+})
 
-  test('at most `clients` keys are remembered, the newest; one that keeps trying stays blocked through any spray', async () => {
-    const clients = 1_000
-    const limiter = memoryLimiter({ limit: 1, window: 600, clients, now: () => 0 })
-    assert.equal((await limiter.take('blocked')).admitted, true)
-    for (let i = 0; i < 100_000; i++) {
-      await limiter.take(`sprayed ${i}`)
-      if (i % (clients / 2 - 1) === 0) assert.equal((await limiter.take('blocked')).admitted, false, `after ${i}`)
-    }
-    let remembered = 0
-    // From the newest: looking never makes a remembered one be forgotten, as it is put at the end.
-    for (let i = 99_999; i >= 0; i--) if (!(await limiter.take(`sprayed ${i}`)).admitted) remembered++
-    assert.ok(remembered >= 899 && remembered <= 1_000, 'only the oldest tenth may be forgotten')
-  })
+test('a clock that is set back locks nobody out for longer than a window', async t => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.parse('2026-11-21T12:00:00Z') })
+  const { take } = memoryLimiter({ limit: 2, window: 60 })
+  for (let i = 0; i < 3; i++) await take('a')
+  t.mock.timers.setTime(Date.parse('2026-11-20T12:00:00Z'))
+  assert.deepEqual(await take('a'), { admitted: false, remaining: 0, seconds: 30 })
+})
+
+test('a flood of addresses forgets the oldest, and not one that keeps trying', async () => {
+  const { take } = memoryLimiter({ limit: 1, window: 600 })
+  await take('blocked')
+  await take('forgotten')
+  for (let i = 0; i < CLIENTS; i++) {
+    await take(`flood ${i}`)
+    if (i % (CLIENTS / 2) === 0) assert.equal((await take('blocked')).admitted, false)
+  }
+  assert.equal((await take(`flood ${CLIENTS - 1}`)).admitted, false)
+  assert.equal((await take('forgotten')).admitted, true)
 })
