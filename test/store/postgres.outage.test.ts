@@ -263,3 +263,15 @@ test('the server itself ends what nobody waits for any more', async t => {
     assert.ok(milliseconds > 0 && milliseconds <= most, `${name} is ${milliseconds}`)
   }
 })
+
+test('a transaction that took too long for the digests of channels is rolled back', {
+  skip: !isSlow && 'it runs in .ci/run',
+}, async t => {
+  const { store } = await opened(t)
+  const slow = store.transaction(async tx => {
+    await tx.insert('secret', [{ name: 'slow', value: '' }])
+    for (let i = 0; i < 3; i++) await tx.all('select pg_sleep(2.1)')
+  })
+  await assert.rejects(slow, /took too long/)
+  assert.equal(await store.secret('slow').then(value => value.length), 64)
+})

@@ -24,7 +24,9 @@ const STATEMENT = 2_500
 /** Milliseconds in which retries begin: signups wait at most 5 s for the store. */
 const RETRY_FOR = 3_000
 const LONGEST_PAUSE = 250
-/** The same for a command, for which no visitor waits. */
+/** Milliseconds from the begin of a transaction to its commit: with the commit itself less than `LAG` of notify/cursor.ts. */
+const TRANSACTION = 6_000
+/** The same as `STATEMENT` for a command, for which no visitor waits. */
 const COMMAND_STATEMENT = 60_000
 /** Milliseconds for a statement that reads what takes long. */
 const LONG_READ = 10_000
@@ -132,7 +134,11 @@ function connect({ url, log, connections, timeout, clock }: Plan) {
       let isCommitting = false
       try {
         const result = await pool.lend(async client => {
-          const result = await use(txOn(client, await begun(client, BEGIN, clock), again, timeout))
+          const now = await begun(client, BEGIN, clock)
+          const begunAt = performance.now()
+          const result = await use(txOn(client, now, again, timeout))
+          if (repeatable && performance.now() - begunAt > TRANSACTION)
+            throw new StoreUnavailable('PostgreSQL: the transaction took too long')
           isCommitting = true
           await client.query('commit')
           return result
