@@ -1,5 +1,4 @@
 import type { HttpSettings } from '../http/context.ts'
-import type { HealthReport } from '../http/discovery/schemas.ts'
 import { draining, refuse, unhealthy } from '../http/errors.ts'
 import { HEALTH_FRESH, HEALTH_TIMEOUT } from '../http/limits.ts'
 import { type Answer, fieldList, jsonAnswer, publicFields, readableAnywhere, withFields } from '../http/response.ts'
@@ -23,7 +22,7 @@ export function healthRoute(
     if (!able) return withFields(refuse(unhealthy), readableAnywhere)
     const now = Date.now()
     if (now !== reportedAt) {
-      const report: HealthReport = { status: 'ok', service, description, time: new Date(now).toISOString() }
+      const report = { status: 'ok', service, description, time: new Date(now).toISOString() }
       healthy = jsonAnswer(200, fields, report)
       reportedAt = now
     }

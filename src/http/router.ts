@@ -3,6 +3,8 @@ import type { Logger } from 'pino'
 import { issueRoute, proving, SOLUTION_FIELD } from '../challenges/route.ts'
 import { linkPage } from '../confirm/page.ts'
 import { confirmRoutes, unsubscribeRoutes } from '../confirm/routes.ts'
+import { type discoveryDocuments, prefersMarkdown } from '../discovery/documents.ts'
+import type { formDocuments } from '../form/documents.ts'
 import { healthRoute } from '../health/route.ts'
 import { signupRoute } from '../signup/route.ts'
 import { StoreUnavailable } from '../store/database.ts'
@@ -11,7 +13,6 @@ import { type AddressOf, clientAddress, visitorAddress, warnUntrusted } from './
 import { closeAfter } from './closing.ts'
 import type { HttpParts, HttpSettings } from './context.ts'
 import { cors } from './cors.ts'
-import type { Site } from './discovery/site.ts'
 import { malformedRequest, methodNotAllowed, notFound, type Refusal, refuse, unavailable } from './errors.ts'
 import type { Languages } from './messages/languages.ts'
 import { paths } from './paths.ts'
@@ -20,7 +21,8 @@ import { serve } from './static.ts'
 
 export interface RouterParts extends HttpParts {
   /** The documents. Called for each request, since they may name a port that is known only after listening. */
-  pages(): Site
+  documents(): ReturnType<typeof discoveryDocuments>
+  readonly form: ReturnType<typeof formDocuments>
   isDraining(): boolean
   readonly languages: Languages
 }
@@ -48,7 +50,8 @@ export function createRouter(
   settings: HttpSettings,
   parts: RouterParts,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const { store, challenge, challengeLimiter, links, signal, log, telemetry, pages, languages, isDraining } = parts
+  const { store, challenge, challengeLimiter, links, signal, log, telemetry, documents, form, languages, isDraining } =
+    parts
   const { proxies, corsOrigins, tls } = settings
   const landingPages = cors(corsOrigins, challenge === null ? [] : [SOLUTION_FIELD])
   const corsFields = landingPages.answerFields
@@ -81,17 +84,23 @@ export function createRouter(
     failed,
   })
   const formSettings = (request: IncomingMessage) =>
-    serve(request, pages().formSettings.get(languages.of(request.headers['accept-language']))!)
+    serve(request, form.formSettings.get(languages.of(request.headers['accept-language']))!)
 
   const resources = new Map<string, Resource>([
-    [paths.root, { GET: () => pages().redirect }],
-    [paths.waitlist, { GET: request => serve(request, pages().description), POST: signup }],
+    [paths.root, { GET: () => ({ status: 302, fields: fieldList(documents().redirect), body: null }) }],
+    [paths.waitlist, { GET: request => serve(request, documents().description), POST: signup }],
     [paths.health, { GET: healthRoute(settings, { store, isDraining }) }],
-    [paths.catalog, { GET: request => serve(request, pages().catalog) }],
-    [paths.openapi, { GET: request => serve(request, pages().openapi) }],
-    [paths.docs, { GET: request => serve(request, pages().docs(request.headers.accept)) }],
-    [paths.form, { GET: request => serve(request, pages().form) }],
-    [paths.formChallenge, { GET: request => serve(request, pages().formChallenge) }],
+    [paths.catalog, { GET: request => serve(request, documents().catalog) }],
+    [paths.openapi, { GET: request => serve(request, documents().openapi) }],
+    [
+      paths.docs,
+      {
+        GET: request =>
+          serve(request, prefersMarkdown(request.headers.accept) ? documents().markdown : documents().page),
+      },
+    ],
+    [paths.form, { GET: request => serve(request, form.form) }],
+    [paths.formChallenge, { GET: request => serve(request, form.formChallenge) }],
     [paths.formSettings, { GET: formSettings }],
   ])
   if (challenge?.issue != null) {

@@ -1,7 +1,8 @@
+import { discoveryDocuments } from '../discovery/documents.ts'
+import { formDocuments } from '../form/documents.ts'
 import { connectionClient } from './client-address.ts'
 import { boundConnections, type NodeServer } from './connections.ts'
 import type { HttpParts, HttpSettings } from './context.ts'
-import { type Site, site } from './discovery/site.ts'
 import * as limits from './limits.ts'
 import { listen, originOf, portOf } from './listen.ts'
 import { createListener, useCertificate } from './listener.ts'
@@ -38,10 +39,12 @@ export async function openServer(settings: HttpSettings, parts: HttpParts): Prom
   const origin = () => originOf(host, portOf(servers[0]!), certificate !== null)
   const baseUrl = () => settings.baseUrl ?? origin()
   // Made by the first request, or below: the port may be known only once the server listens.
-  let made: Site | undefined
-  const pages = () => (made ??= site({ ...settings, ...parts, languages, base: baseUrl() }))
+  let made: ReturnType<typeof discoveryDocuments> | undefined
+  const issuesChallenges = parts.challenge?.issue != null
+  const documents = () => (made ??= discoveryDocuments({ ...settings, ...parts, base: baseUrl(), issuesChallenges }))
+  const form = formDocuments({ ...parts, languages })
 
-  const route = createRouter(settings, { ...parts, pages, languages, isDraining: () => isDraining })
+  const route = createRouter(settings, { ...parts, documents, form, languages, isDraining: () => isDraining })
   const connections = boundConnections({
     all: limits.CONNECTIONS,
     share: limits.CONNECTIONS_OF_CLIENT,
@@ -54,7 +57,7 @@ export async function openServer(settings: HttpSettings, parts: HttpParts): Prom
     return server
   }
   await listen({ host, port, settings: { host: 'HOST', port: 'PORT' } }, create, servers)
-  pages()
+  documents()
 
   const watch =
     tls &&

@@ -4,7 +4,6 @@ import type { Outcome } from '../app/telemetry.ts'
 import type { proving } from '../challenges/route.ts'
 import { readJson } from '../http/body.ts'
 import type { HttpParts, HttpSettings, RouteParts } from '../http/context.ts'
-import type { SignupResult } from '../http/discovery/schemas.ts'
 import {
   addressRefused,
   challengeSpent,
@@ -134,7 +133,7 @@ const messages = {
   known: 'known',
 } as const satisfies Record<Accepted['is'], Key>
 
-function resultOf(joined: Accepted, message: string): SignupResult {
+function resultOf(joined: Accepted, message: string) {
   return {
     success: true,
     message,

@@ -12,7 +12,7 @@ import {
   tooManyChallenges,
 } from '../../src/http/errors.ts'
 import { BODY_LIMIT, ISSUING } from '../../src/http/limits.ts'
-import { type Answer, assertRefused, clientOf, withoutScripts } from '../harness/client.ts'
+import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
 import { until } from '../harness/program.ts'
 import { send } from '../harness/raw.ts'
@@ -74,8 +74,7 @@ for (const kind of kinds) {
     isNew(await signUp(grace, { 'x-captcha-response': verifier.solve() }))
     assertRefused(await signUp(ada), 400, refusals.challengeMissing.error)
     const { json } = await request('/api/openapi.json')
-    assert.deepEqual(Object.keys(json.components.schemas.SignupRequest.properties), ['name', 'email', members[kind]])
-    assert.deepEqual(json.components.schemas.SignupRequest.required, ['name', 'email'])
+    assert.ok(json.paths['/api/waitlist'].post.description.includes(`\`${members[kind]}\``))
   })
 }
 
@@ -226,16 +225,13 @@ const bytes = async (baseUrl: string, line: string) => {
   return [status, [...headers].filter(([name]) => name !== 'date'), text]
 }
 
-test('without altcha there is no such path, whatever the method, and no document speaks of it', async t => {
+test('without altcha there is no such path, whatever the method', async t => {
   const { baseUrl } = await startService(t)
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'OPTIONS']) {
     assert.deepEqual(await bytes(baseUrl, `${method} ${path}`), await bytes(baseUrl, `${method} /api/nothing`))
   }
   const { request } = await clientOf({ baseUrl })
   assertRefused(await request(path), 404, notFound.error)
-  for (const document of ['/api/openapi.json', '/docs/api', '/.well-known/api-catalog', '/api/waitlist']) {
-    assert.doesNotMatch(withoutScripts((await request(document)).text), /challenge|altcha/i, document)
-  }
 })
 
 test('a challenge is made for each GET and HEAD, and no cache may keep it', async () => {

@@ -56,6 +56,3 @@ export function assertRefused({ status, headers, text, json }: Answer, expected:
     assert.equal(headers.get('waitlist-signup'), json.error.includes('your signup is saved') ? 'saved' : null)
   if (sentence !== undefined) assert.equal(json.error, sentence)
 }
-
-/** What a page says to people: its script is one for every configuration. */
-export const withoutScripts = (html: string): string => html.replaceAll(/<script[^>]*>.*?<\/script>/gs, '')

@@ -19,6 +19,7 @@ const undocumented = new Set([
   'access-control-allow-origin',
   'access-control-expose-headers',
   'connection',
+  'content-language',
   'content-length',
   'content-security-policy',
   'content-type',

@@ -254,27 +254,6 @@ describe('with the file of examples/messages', { concurrency: true }, () => {
     }
     assert.equal(tags.size, 7)
   })
-
-  test('the documents name the languages, and nothing of them while the setting is off', async t => {
-    const documents = async (env: Record<string, string>) => {
-      const { request } = await clientOf(await startService(t, env))
-      const headers = { accept: 'text/markdown' }
-      return { api: (await request('/api/openapi.json')).json, page: (await request('/docs/api', { headers })).text }
-    }
-    const [on, off] = await Promise.all([{ MESSAGES_FILE: example('messages.json') }, {}].map(documents))
-    assert.match(on!.page, /^It speaks the language of your page/m)
-    assert.doesNotMatch(JSON.stringify(off), /-Language|language of your page/)
-    const { post } = on!.api.paths['/api/waitlist']
-    assert.equal(post.parameters[0].name, 'Accept-Language')
-    for (const status of ['200', '400', '413', '415', '429', '500', '502']) {
-      const { headers } = post.responses[status]
-      assert.deepEqual(
-        headers['Content-Language'].schema.enum,
-        languages.all.map(({ tag }) => tag),
-      )
-      assert.ok(headers.Vary)
-    }
-  })
 })
 
 describe('the files of examples/messages', () => {

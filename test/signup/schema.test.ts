@@ -3,9 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
-import { SOLUTION_MAX } from '../../src/challenges/index.ts'
-import { solutionIn } from '../../src/challenges/route.ts'
-import { signupRequest, signupRequestWith } from '../../src/http/discovery/schemas.ts'
+import { signupRequest } from '../../src/discovery/schemas.ts'
 import { parseSignup } from '../../src/signup/parse.ts'
 import { isSlow } from '../harness/slow.ts'
 import { addresses } from './addresses.ts'
@@ -179,36 +177,6 @@ test('C-76…C-79, C-89: the published schema accepts a body exactly when the pa
   )
 })
 
-const solution = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.string({ unit: 'grapheme-ascii', minLength: 1, maxLength: 12 }).map(text => text.replaceAll(' ', '')),
-  },
-  { weight: 1, arbitrary: anyText },
-  { weight: 1, arbitrary: fc.integer({ min: -1, max: 1 }).map(more => 'x'.repeat(SOLUTION_MAX + more)) },
-  { weight: 1, arbitrary: other },
-)
-
-test('with a challenge too, whose solution the header may have', () => {
-  const member = 'cf-turnstile-response'
-  const challenged = new Ajv2020({ strict: false, unicodeRegExp: true }).compile(signupRequestWith(member))
-  const accepts = (value: unknown) =>
-    serviceAccepts(value) && 'solution' in solutionIn(value as object, member, 'from-the-header')
-  let accepted = 0
-  fc.assert(
-    fc.property(body, fc.option(solution, { nil: undefined, freq: 10 }), (text, token) => {
-      const value = JSON.parse(text)
-      fc.pre(text.isWellFormed() && !/\\ud[89a-f]/i.test(text))
-      if (typeof value === 'object' && value !== null && token !== undefined) value[member] = token
-      const expected = accepts(value)
-      assert.equal(challenged(value), expected)
-      if (expected) accepted++
-    }),
-    { numRuns: RUNS / 4, maxSkipsPerRun: 1 },
-  )
-  assert.ok(accepted >= RUNS / 40, `${accepted} accepted: not a fair sample`)
-})
-
 test('C-66, C-69, C-77: they agree on every character of the basic plane, in every place of both values', () => {
   const email = 'ada@example.com'
   // And beyond it on what is near one that shows nothing.
@@ -250,7 +218,7 @@ test('C-79: what holds after trimming is also said for machines', () => {
 test('C-78: neither the patterns nor the parser are caught by texts made to keep them busy', () => {
   const program = `
     const { Ajv2020 } = await import(${JSON.stringify(import.meta.resolve('ajv/dist/2020.js'))})
-    const { signupRequest } = await import(${JSON.stringify(import.meta.resolve('../../src/http/discovery/schemas.ts'))})
+    const { signupRequest } = await import(${JSON.stringify(import.meta.resolve('../../src/discovery/schemas.ts'))})
     const { parseSignup } = await import(${JSON.stringify(import.meta.resolve('../../src/signup/parse.ts'))})
     const validate = new Ajv2020({ strict: false }).compile(signupRequest)
     const n = 100_000

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import axe from 'axe-core'
+import type { Browser } from 'playwright-core'
+import { openPage, startBrowser } from '../harness/browser.ts'
+import { startService, wholeFile } from '../harness/service.ts'
+import { isSlow } from '../harness/slow.ts'
+
+const started = isSlow ? await startBrowser(wholeFile) : { missing: 'it runs in .ci/run' }
+const skip = 'missing' in started && started.missing
+const browser = started as Browser
+
+test('C-58: a browser complains about nothing, axe-core finds nothing, and nothing is wider than the screen', {
+  skip,
+}, async t => {
+  const { baseUrl } = await startService(t, { SERVICE_NAME: 'W'.repeat(100), CHALLENGE: 'altcha' })
+  const strict = await openPage(t, browser, `${baseUrl}/docs/api`)
+  assert.deepEqual([strict.complaints, [...strict.origins]], [[], [baseUrl]])
+  // Only here may a script be put into the page.
+  const { page } = await openPage(t, browser, `${baseUrl}/docs/api`, { bypassCSP: true })
+  await page.evaluate(axe.source)
+  for (const [colorScheme, background] of [
+    ['light', 'rgb(255, 255, 255)'],
+    ['dark', 'rgb(13, 16, 22)'],
+  ] as const) {
+    await page.emulateMedia({ colorScheme })
+    assert.equal(await page.evaluate('getComputedStyle(document.documentElement).backgroundColor'), background)
+    for (const width of [320, 768, 1440]) {
+      await page.setViewportSize({ width, height: 800 })
+      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), width)
+      const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
+      const found = violations.map(({ id, nodes }) => [id, ...nodes.map(node => node.html)])
+      assert.deepEqual(found, [], `${colorScheme}, ${width} px`)
+    }
+  }
+})
