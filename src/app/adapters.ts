@@ -3,18 +3,18 @@ import { openChallenge } from '../challenges/index.ts'
 import type { Config } from '../config/config.ts'
 import { settings } from '../config/settings.ts'
 import { LINKS_SECRET, type Links, linksOf } from '../confirm/token.ts'
+import type { Destination, OwnDestination, Provider, Removal } from '../delivery/destination.ts'
 import { holdReasons } from '../holds/store.ts'
 import type { InvitationTargets } from '../invite/store.ts'
 import type { MailServer } from '../mail/send.ts'
+import type { Channel } from '../notify/channel.ts'
 import { type Limiter, memoryLimiter } from '../rate-limit/memory.ts'
 import { sharedLimiter } from '../rate-limit/shared.ts'
 import type { NewsKind } from '../signup/contact.ts'
 import type { SignupTargets } from '../store/activate.ts'
 import { openDatabase } from '../store/open.ts'
 import { openStore, type Store } from '../store/store.ts'
-import type { Channel, Destination, OwnDestination } from '../waitlist/ports/destination.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
-import type { Provider, Removal } from '../waitlist/ports/provider.ts'
 import type { Telemetry } from './telemetry.ts'
 
 /**
@@ -114,7 +114,7 @@ export async function openDestinations(
   // First, since the files of mails may be wrong, and nothing may be left open then.
   const mailServer = mail && (await import('../mail/send.ts')).mailServer(mail)
   const own = [
-    webhook && (await import('../destinations/webhook.ts')).webhook(webhook),
+    webhook && (await import('../notify/webhook.ts')).webhook(webhook),
     mailServer &&
       mail !== null &&
       mail.letters.length > 0 &&
@@ -143,10 +143,9 @@ async function openChannels(config: Config, mailServer: MailServer | null): Prom
   const service = config.service === settings.SERVICE_NAME.default ? null : config.service
   const channels: Channel[] = []
   if (slack !== undefined || discord !== undefined) {
-    const chats = await import('../destinations/chat.ts')
-    const common = { service }
-    if (slack !== undefined) channels.push(chats.chat(chats.slack, { url: slack, ...common }))
-    if (discord !== undefined) channels.push(chats.chat(chats.discord, { url: discord, ...common }))
+    const chats = await import('../notify/chat.ts')
+    if (slack !== undefined) channels.push(chats.chat(chats.slack, slack, service))
+    if (discord !== undefined) channels.push(chats.chat(chats.discord, discord, service))
   }
   if (to !== undefined && mail !== null && mailServer !== null) {
     const { ownerMail } = await import('../notify/owner-mail.ts')

@@ -4,13 +4,13 @@ import { readDomains } from '../holds/domains.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'
 import { paths } from '../http/paths.ts'
 import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/tls.ts'
+import { TEST_SENTENCE } from '../notify/channel.ts'
 import type { EventKind } from '../signup/contact.ts'
 import type { Integrity } from '../store/integrity.ts'
 import { whyEphemeral } from '../store/sqlite/files.ts'
 import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
 import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import { challengeOf, linkingOf, openDestinations } from './adapters.ts'
-import { lateness } from './compose.ts'
 import { type Operator, operatorOf } from './database.ts'
 
 /** The result of trying one part of the configuration. */
@@ -41,7 +41,10 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
   const operator = operatorOf(config)
   const destinations = await openDestinations(config)
   const { provider, own, channels, names } = destinations
-  const receivers = [...own.filter(({ name }) => name !== 'mail'), ...channels]
+  const receivers = [
+    ...own.filter(({ name }) => name !== 'mail').map(({ name, check }) => ({ name, check })),
+    ...channels.map(({ name, send }) => ({ name, check: (signal: AbortSignal) => send(TEST_SENTENCE, signal) })),
+  ]
   const challenge = await challengeOf(config, async () => UNSHARED, silent)
   const server = config.mail && (await import('../mail/send.ts')).mailServer(config.mail)
   const mailGood = config.mail?.server.login ? 'the server accepts the login' : 'the server greets; no login is set'
@@ -72,7 +75,7 @@ export async function checkAll(config: Config, sendTest = false): Promise<readon
     ])
     const set = [provider?.name, ...names]
     const results = [database, ...others]
-    return database.is === 'ok' ? [...results, ...(await checkStored(operator, set, lateness(channels)))] : results
+    return database.is === 'ok' ? [...results, ...(await checkStored(operator, set))] : results
   } finally {
     await Promise.all([destinations.close(), server?.close()])
   }
@@ -103,11 +106,7 @@ export async function checkMail(config: Config, email: string, kind: EventKind):
 }
 
 /** Whether the store is sound, and what waits for whom, since when and why. `set`: the destinations in force. */
-async function checkStored(
-  operator: Operator,
-  set: readonly (string | undefined)[],
-  lateAfter: (destination: string) => number,
-): Promise<readonly CheckResult[]> {
+async function checkStored(operator: Operator, set: readonly (string | undefined)[]): Promise<readonly CheckResult[]> {
   try {
     if (operator.isMissing()) return []
     const found = await operator.checkIntegrity()
@@ -122,7 +121,7 @@ async function checkStored(
         .filter(({ state }) => state === 'waiting')
         .map(each => {
           const isSet = set.includes(each.destination)
-          return waiting(each, at.getTime() - (each.oldest ?? at).getTime(), isSet ? lateAfter(each.destination) : null)
+          return waiting(each, at.getTime() - (each.oldest ?? at).getTime(), isSet)
         }),
       ...(abandoned.length === 0 ? [] : [abandonedDeliveries(abandoned.reduce((sum, { count }) => sum + count, 0))]),
     ]
@@ -131,18 +130,16 @@ async function checkStored(
   }
 }
 
-/** `lateAfter`: milliseconds; null: the destination is not set. */
-function waiting(
-  { destination, count, why }: DeliveryCount,
-  milliseconds: number,
-  lateAfter: number | null,
-): CheckResult {
+/** Milliseconds after which what waits is late. */
+const LATE = 3_600_000
+
+function waiting({ destination, count, why }: DeliveryCount, milliseconds: number, isSet: boolean): CheckResult {
   const parts = [
     `${number(count)}, the oldest for ${duration(milliseconds)}`,
-    ...(lateAfter === null ? ['it is not set, so they go on waiting'] : []),
+    ...(!isSet ? ['it is not set, so they go on waiting'] : []),
     ...(why === null ? [] : [`the last attempt: ${why}`]),
   ]
-  const is = lateAfter !== null && milliseconds > lateAfter ? 'wrong' : 'ok'
+  const is = isSet && milliseconds > LATE ? 'wrong' : 'ok'
   return { what: `waiting for ${destination}`, is, why: parts.join('; ') }
 }
 

@@ -5,21 +5,17 @@ import type { AdminServer } from '../admin/server.ts'
 import type { Challenge } from '../challenges/index.ts'
 import type { Config } from '../config/config.ts'
 import { confirm as confirmContact, find } from '../confirm/store.ts'
+import type { Provider } from '../delivery/destination.ts'
+import { eventWorker } from '../delivery/events.ts'
+import { handover } from '../delivery/handover.ts'
 import { eraseContact } from '../erase/store.ts'
 import { openDomains } from '../holds/domains.ts'
 import { openServer } from '../http/server.ts'
 import { invitationRoute } from '../invite/route.ts'
-import { openChannel } from '../notify/cursor.ts'
+import { alerts } from '../notify/alerts.ts'
+import { channelWorker } from '../notify/channel.ts'
+import type { Watched } from '../notify/sentences.ts'
 import { inFlight } from '../signup/in-flight.ts'
-import { holding } from '../waitlist/alerts/holding.ts'
-import { outages } from '../waitlist/alerts/outages.ts'
-import { LATE, watch } from '../waitlist/alerts/watch.ts'
-import { digests } from '../waitlist/delivery/digest.ts'
-import { events } from '../waitlist/delivery/events.ts'
-import { handOver } from '../waitlist/delivery/handover.ts'
-import type { Channel } from '../waitlist/ports/destination.ts'
-import type { Provider } from '../waitlist/ports/provider.ts'
-import { cleaning } from '../waitlist/upkeep/clean.ts'
 import {
   challengeLimiter,
   challengeOf,
@@ -29,6 +25,7 @@ import {
   storeOf,
   targetsOf,
 } from './adapters.ts'
+import { cleanUp } from './cleanup.ts'
 import { stop } from './stop.ts'
 import type { Telemetry } from './telemetry.ts'
 
@@ -83,37 +80,25 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
   try {
     const outbound = new AbortController()
-    const lateAfter = lateness(channels)
+    const leaving = new AbortController()
     const title = config.provider?.vendor.title ?? ''
-    const alerts = outages({ store, channels, signal: outbound.signal })
+    const alert = alerts({ store, channels, log, signal: outbound.signal })
     const announce = () => {
-      for (const { loop } of eventOutboxes) loop.wake()
+      for (const each of eventWorkers) each.wake()
     }
-    const parts = { store, log, announce }
-    const eventOutboxes = [
-      ...ofEvents.map(destination => {
-        const { name } = destination
-        const about = { name, called: labels[name] ?? `the automation of ${title}`, keeps: 'events' } as const
-        return events({ ...parts, destination, onStateChange: alerts.of(about) })
-      }),
-      ...channels.map(channel => {
-        const about = { name: channel.name, called: channel.title, keeps: 'events' } as const
-        return digests({ ...parts, channel, onStateChange: alerts.of(about) })
-      }),
-    ]
+    const parts = (watched: Watched) => ({ store, log, announce, onOutage: alert.watch(watched) })
+    const eventWorkers = ofEvents.map(destination => {
+      const { name } = destination
+      const label = labels[name] ?? `the automation of ${title}`
+      return eventWorker(destination, label, parts({ name, label, keeps: 'events' }))
+    })
+    const channelWorkers = channels.map(channel =>
+      channelWorker(channel, parts({ name: channel.name, label: channel.label, keeps: 'events' })),
+    )
     const handing =
-      provider &&
-      handOver({
-        ...parts,
-        provider,
-        onStateChange: alerts.of({ name: provider.name, called: title, keeps: 'signups' }),
-      })
-    const outboxes = [...eventOutboxes, ...(handing === null ? [] : [handing])]
-    const { holds } = config
-    const watching = channels.length === 0 ? null : watch({ store, outages: alerts, lateAfter })
-    const holdAlert = holds && holding({ store, log, window: holds.window, telling: alerts.holding })
-    const upkeep = cleaning({ store, provider: targets.provider, log })
-    for (const { name } of channels) await store.transaction(tx => openChannel(tx, name))
+      provider && handover(provider, title, parts({ name: provider.name, label: title, keeps: 'signups' }))
+    const workers = [...eventWorkers, ...(handing === null ? [] : [handing])]
+    for (const channel of channelWorkers) await channel.open()
     const visits = inFlight(
       {
         store,
@@ -121,7 +106,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         timeout: provider?.timeout ?? 0,
         signal: outbound.signal,
         announce,
-        held: holdAlert?.note,
+        held: alert.held,
       },
       config.disclosesMembership,
     )
@@ -142,10 +127,9 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         telemetry,
         store,
         folder: config.store.kind === 'sqlite' ? dirname(config.store.path) : null,
-        destinations: [
-          ...(handing === null || provider === null ? [] : [{ name: provider.name, outage: handing.breaker.outage }]),
-          ...eventOutboxes.map(({ breaker: { outage } }, i) => ({ name: names[i]!, outage })),
-        ],
+        destinations: [...(handing === null ? [] : [handing]), ...eventWorkers, ...channelWorkers].map(
+          ({ name, breaker: { outage } }) => ({ name, outage }),
+        ),
         isDraining: () => isDraining,
         invitation: invitationRoute({ store, token, log }),
         log,
@@ -163,7 +147,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         find: contact => store.transaction(tx => find(tx, contact)),
         async confirm(contact) {
           const confirmed = await store.transaction(tx => confirmContact(tx, contact, targets))
-          if (confirmed === 'now') for (const { loop } of outboxes) loop.wake()
+          if (confirmed === 'now') for (const each of workers) each.wake()
           return confirmed
         },
         async leave(contact) {
@@ -179,10 +163,8 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       log,
       telemetry,
     })
-    for (const { loop } of outboxes) loop.start()
-    upkeep.start()
-    watching?.start()
-    void holdAlert?.start()
+    for (const each of [...workers, ...channelWorkers]) each.start()
+    void cleanUp(store, targets.provider, log, leaving.signal)
     return {
       baseUrl: server.baseUrl,
       origin: server.origin,
@@ -195,9 +177,9 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       },
       async stop() {
         isDraining = true
-        watching?.stop()
-        holdAlert?.stop()
-        const isDone = await stop({ server, store, visits, outboxes, upkeep, outbound, log, close })
+        alert.stop()
+        leaving.abort()
+        const isDone = await stop({ server, store, visits, workers, channels: channelWorkers, outbound, log, close })
         admin?.close()
         return isDone
       },
@@ -208,20 +190,14 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
 }
 
-/** Returns after how many milliseconds what waits for a destination is late. A channel is told once in its interval. */
-export const lateness =
-  (channels: readonly Channel[]) =>
-  (destination: string): number =>
-    LATE + (channels.find(({ name }) => name === destination)?.minInterval ?? 0)
-
 /** The same provider; counts how its calls end. */
 function counting(provider: Provider, telemetry: Telemetry | null): Provider {
   if (telemetry === null) return provider
   return {
     ...provider,
-    async createContact(...call) {
-      const creation = await provider.createContact(...call)
-      telemetry.countProviderCall('notSent' in creation && creation.notSent ? 'not_sent' : creation.is)
+    async create(...call) {
+      const creation = await provider.create(...call)
+      telemetry.countProviderCall(creation.is.replace(' ', '_'))
       return creation
     },
   }

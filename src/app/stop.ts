@@ -1,19 +1,17 @@
 import type { Logger } from 'pino'
+import type { Worker } from '../delivery/worker.ts'
 import type { HttpServer } from '../http/server.ts'
 import type { inFlight } from '../signup/in-flight.ts'
 import type { Store } from '../store/store.ts'
-import type { HandOver } from '../waitlist/delivery/handover.ts'
-import type { Loop } from '../waitlist/delivery/loop.ts'
 
 /** What a stop brings to an end. */
 export interface Running {
   readonly server: Pick<HttpServer, 'close'>
   readonly store: Pick<Store, 'refuse'>
   readonly visits: ReturnType<typeof inFlight>
-  readonly outboxes: readonly Pick<HandOver, 'loop' | 'settled'>[]
-  /** What is done in the background besides. */
-  readonly upkeep: Pick<Loop, 'stop'>
-  /** Ends the outbound calls that visitors and channels wait for. */
+  readonly workers: readonly Pick<Worker<never>, 'stop' | 'settled'>[]
+  readonly channels: readonly Pick<Worker<never>, 'stop'>[]
+  /** Ends the outbound calls that visitors and alerts wait for. */
   readonly outbound: AbortController
   readonly log: Logger
   /** Releases everything. */
@@ -35,16 +33,8 @@ const STORE_DEADLINE = 8_500
  * Answers and stores what was accepted, then releases everything. Resolves at the latest after `STORE_DEADLINE`. False: the
  * database did not answer.
  */
-export async function stop({
-  server,
-  store,
-  visits,
-  outboxes,
-  upkeep,
-  outbound,
-  log,
-  close,
-}: Running): Promise<boolean> {
+export async function stop(running: Running): Promise<boolean> {
+  const { server, store, visits, workers, channels, outbound, log, close } = running
   const answered = new AbortController()
   const left = Promise.withResolvers<boolean>()
   const timers = [
@@ -60,10 +50,10 @@ export async function stop({
     }, STORE_DEADLINE),
   ]
   const done = async () => {
-    await Promise.all([server.close(), upkeep.stop(0), ...outboxes.map(({ loop }) => loop.stop(BACKGROUND_GRACE))])
+    await Promise.all([server.close(), ...[...workers, ...channels].map(each => each.stop(BACKGROUND_GRACE))])
     outbound.abort()
     await visits.over()
-    await Promise.all(outboxes.map(({ settled }) => settled(answered.signal)))
+    await Promise.all(workers.map(({ settled }) => settled(answered.signal)))
     await close()
     return true
   }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { summary } from '../delivery/throttle.ts'
 import type { HttpParts, RouteParts } from '../http/context.ts'
 import {
   challengeExpired,
@@ -12,7 +13,6 @@ import {
 import { ISSUING } from '../http/limits.ts'
 import { type Answer, contentFields, fieldList, securityFields, withFields } from '../http/response.ts'
 import type { Signup } from '../signup/contact.ts'
-import { summary } from '../waitlist/quiet-log.ts'
 import { type Challenge, SOLUTION_MAX } from './index.ts'
 
 /** For pages that cannot add a member to the body. */

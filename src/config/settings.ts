@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { isSecret } from '../destinations/secret.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
 import { httpUrl, isPrivate } from '../http-client/addresses.ts'
 import { inviteLink, mailbox, smtpUrl } from '../mail/settings.ts'
+import { isSecret } from '../notify/webhook.ts'
 import { vendorNames } from '../providers/list.ts'
 import { readStoreLocation } from '../store/location.ts'
 import {

@@ -2,8 +2,8 @@ import type { EventEmitter } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as SecureServer } from 'node:https'
 import type { Socket } from 'node:net'
+import { throttle } from '../delivery/throttle.ts'
 import type { Log } from '../waitlist/ports/log.ts'
-import { throttle } from '../waitlist/quiet-log.ts'
 import * as limits from './limits.ts'
 
 export type NodeServer = Server | SecureServer

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Links } from '../confirm/token.ts'
+import type { OwnDestination } from '../delivery/destination.ts'
 import { escapeHtml } from '../pages/html.ts'
 import { CODE_LENGTH, type Contact, type EventKind, eventKinds } from '../signup/contact.ts'
-import type { OwnDestination } from '../waitlist/ports/destination.ts'
 import { letterOf } from './letters.ts'
 import { CONCURRENCY, type MailResult, type MailServer } from './send.ts'
 import type { MailSettings } from './settings.ts'
@@ -49,7 +49,6 @@ export function mailDestination(settings: MailSettings, links: () => Links, serv
     events: settings.letters,
     repeatable: Number.POSITIVE_INFINITY,
     concurrency: CONCURRENCY,
-    timeout: 40_000,
     async deliver(event, signal) {
       const { response, ...result } = await send(event, signal)
       return result

@@ -1,7 +1,7 @@
 import { createTransport, type SendMailOptions } from 'nodemailer'
+import type { DeliveryResult } from '../delivery/destination.ts'
 import { isLoopback } from '../http-client/addresses.ts'
-import { excerpt } from '../http-client/call.ts'
-import type { DeliveryResult, Failure } from '../waitlist/ports/destination.ts'
+import { excerpt, type Failure } from '../http-client/call.ts'
 import type { Mailbox, MailSettings } from './settings.ts'
 
 export interface Mail {
@@ -101,24 +101,24 @@ const ABOUT_US = /^5\d\d[ -]5\.7\.|relay|authenti/i
  * | reply                                | outcome                                                                |
  * |--------------------------------------|------------------------------------------------------------------------|
  * | 5xx to RCPT TO, not about us         | refused: the address does not exist                                     |
- * | 4xx to RCPT TO                       | unreached, for this recipient only                                      |
+ * | 4xx to RCPT TO                       | unreachable, for this recipient only                                      |
  * | 5xx to greeting, login or MAIL FROM  | misconfigured                                                           |
- * | any other 4xx or 5xx                 | unreached: a quota or a spam verdict; the mail waits                    |
- * | none                                 | unclear: it may have arrived                                            |
+ * | any other 4xx or 5xx                 | unreachable: a quota or a spam verdict; the mail waits                    |
+ * | none                                 | in doubt: it may have arrived                                           |
  */
 function outcomeOf(error: SmtpError, heloName: string, secrets: readonly string[]): MailResult {
   const { code, command = 'CONN', response = '', responseCode: status } = error
   if (status === undefined) {
     const why = excerpt(readable(error.message), secrets)
-    return { is: code === 'EAUTH' || code === 'ETLS' || code === 'EMESSAGE' ? 'misconfigured' : 'unclear', why }
+    return { is: code === 'EAUTH' || code === 'ETLS' || code === 'EMESSAGE' ? 'misconfigured' : 'in doubt', why }
   }
   const hint = command === 'EHLO' || command === 'HELO' ? `; we greet it as ${heloName}: set BASE_URL` : ''
   const why = `${command === 'CONN' ? 'greeting' : command.replace(/^AUTH.*/, 'login')}: ${excerpt(response, secrets)}${hint}`
   if (command === 'RCPT TO' && !ABOUT_US.test(response)) {
     if (status >= 500) return { is: 'refused', why }
-    if (status !== 421) return { is: 'unreached', why, alone: true }
+    if (status !== 421) return { is: 'unreachable', why, recipientOnly: true }
   }
-  return { is: status >= 500 && !/^(?:RCPT TO|DATA)$/.test(command) ? 'misconfigured' : 'unreached', why }
+  return { is: status >= 500 && !/^(?:RCPT TO|DATA)$/.test(command) ? 'misconfigured' : 'unreachable', why }
 }
 
 /** OpenSSL's errors are for its authors. */

@@ -10,16 +10,11 @@ export interface Digest {
   readonly token: string
   readonly joined: number
   readonly invited: number
-  /** The names of the first who joined, `NAMED` at most. */
-  readonly names: readonly string[]
   /** Whether an earlier message may have counted some of them. */
   readonly doubt: boolean
   /** Milliseconds since 1970: it counts those until then. */
   readonly until: number
 }
-
-/** Names in a digest. */
-export const NAMED = 10
 
 /**
  * Milliseconds that a digest ends before now: longer than a transaction lasts, since one that is about to commit has events
@@ -54,13 +49,9 @@ export async function claimDigest(tx: Tx, channel: string): Promise<Digest | num
   )
   const { joined, invited } = counts!
   if (joined + invited === 0) return null
-  const names = await tx.all<{ name: string }>(
-    `select name from contact where event_at > $1 and event_at <= $2 order by event_at, number limit ${NAMED}`,
-    [row.told_until, until],
-  )
   const token = randomUUID()
   await tx.run('update channel set token = $2, next_at = $3 where name = $1', [channel, token, tx.now + LEASE])
-  return { channel, token, joined, invited, names: names.map(({ name }) => name), doubt: row.token !== null, until }
+  return { channel, token, joined, invited, doubt: row.token !== null, until }
 }
 
 /**

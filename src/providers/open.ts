@@ -1,7 +1,6 @@
+import type { Creation, DeliveryResult, Provider } from '../delivery/destination.ts'
 import { call, deadline, type Failure, type Reply } from '../http-client/call.ts'
 import { type Contact, EMAIL_PATTERN, emailKey, newsKinds } from '../signup/contact.ts'
-import type { DeliveryResult, Failure as PortFailure } from '../waitlist/ports/destination.ts'
-import type { Creation, Provider } from '../waitlist/ports/provider.ts'
 import type { Choice } from './settings.ts'
 import type { Api } from './vendor.ts'
 
@@ -47,16 +46,14 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
     if (is === 'existing' && !inDoubt) return creation
     const reply = (await vendor.complete?.({ ...contact, providerId }, api)) ?? null
     // The contact exists by now.
-    if (reply !== null && reply.is !== 'ok') return port({ is: 'in doubt', why: reply.why })
+    if (reply !== null && reply.is !== 'ok') return { is: 'in doubt', why: reply.why }
     return { is: 'created', providerId }
   }
 
   return {
     name,
     timeout: TIMEOUT,
-    async createContact(contact, inDoubt, stop, mayBegin = () => true) {
-      return mayBegin() ? create(lowerCase(contact), inDoubt, stop) : NOT_SENT
-    },
+    create: (contact, inDoubt, stop) => create(lowerCase(contact), inDoubt, stop),
     automation:
       vendor.notify === undefined || vendor.notifies?.(settings) === false
         ? null
@@ -64,10 +61,8 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
             name: `${name}-automation`,
             events: vendor.namesEvents ? newsKinds : ['joined'],
             repeatable: vendor.repeatable,
-            timeout: AUTOMATION_TIMEOUT,
             concurrency: 8,
-            async deliver({ contact, ...event }, stop, mayBegin = () => true): Promise<DeliveryResult> {
-              if (!mayBegin()) return NOT_SENT
+            async deliver({ contact, ...event }, stop): Promise<DeliveryResult> {
               const api = attempt(AUTOMATION_TIMEOUT, stop)
               const reply = await vendor.notify!({ ...event, contact: lowerCase(contact) }, api)
               if (reply.is === 'ok') return { is: 'delivered' }
@@ -96,21 +91,13 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
   }
 }
 
-const NOT_SENT = { is: 'unreached', why: 'not sent', notSent: true } as const
-
 /** Some vendors compare addresses with their case, and would keep the same address twice. */
 const lowerCase = (contact: Contact): Contact => ({ ...contact, email: emailKey(contact.email) })
 
 /** What a reply means that the vendor's file does not know. */
-function failed(reply: Reply): PortFailure {
+function failed(reply: Reply): Failure {
   const { safe, why } = reply
   if (reply.is === 'refused') return { is: 'misconfigured', why }
-  if (reply.is !== 'ok') return port(reply)
-  return port({ is: safe ? 'unreachable' : 'in doubt', why: `${why}: unexpected response body` })
-}
-
-function port(failure: Failure): PortFailure {
-  const { is, why } = failure
-  if (is === 'rate limited') return { is: 'unreached', why, retryAfter: failure.retryAfter }
-  return { is: is === 'unreachable' ? 'unreached' : is === 'in doubt' ? 'unclear' : is, why }
+  if (reply.is === 'ok') return { is: safe ? 'unreachable' : 'in doubt', why: `${why}: unexpected response body` }
+  return reply.is === 'rate limited' ? { is: reply.is, why, retryAfter: reply.retryAfter } : { is: reply.is, why }
 }

@@ -1,5 +1,5 @@
+import type { HandedOver, Handover } from '../delivery/handover.ts'
 import type { Store } from '../store/store.ts'
-import type { HandedOver, HandOver } from '../waitlist/delivery/handover.ts'
 import type { HoldReason, Signup } from './contact.ts'
 
 /** The result for a visitor once the signup is recorded. `new`: its event is stored and will be delivered. */
@@ -18,7 +18,7 @@ export type Joined =
 export interface JoinParts {
   readonly store: Pick<Store, 'admit'>
   /** Null without a provider: then the store is the list. */
-  readonly handOver: HandOver | null
+  readonly handOver: Handover | null
   /** Null: visitors wait for the provider. Otherwise this takes over what they would wait for. */
   readonly inBackground: ((attempt: Promise<unknown>) => void) | null
   /** Milliseconds that a visitor waits for an attempt that is already under way. */

@@ -8,8 +8,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Webhook } from 'standardwebhooks'
-import { webhook } from '../../src/destinations/webhook.ts'
-import { joined } from '../contracts/destination.ts'
+import { webhook } from '../../src/notify/webhook.ts'
+import { joined } from '../delivery/events.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 const program = fileURLToPath(new URL('../../examples/webhook-receiver/receiver.mjs', import.meta.url))

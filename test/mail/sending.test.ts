@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import PostalMime from 'postal-mime'
-import type { DeliveryResult } from '../../src/waitlist/ports/destination.ts'
-import { assertDiscreet, joined } from '../contracts/destination.ts'
+import type { DeliveryResult } from '../../src/delivery/destination.ts'
+import { assertDiscreet, joined } from '../delivery/events.ts'
 import { selfSigned } from '../harness/certificate.ts'
 import { type Exim, login as eximLogin, eximProgram, noExim, startExim } from '../harness/exim.ts'
 import {
@@ -29,10 +29,10 @@ const secrets = [login.password, ...[login.password, `\0${login.user}\0${login.p
 const chatty = (code: string) => say(`${code} Ada <Ada.Lovelace.0@Example.com> ${login.user} ${secrets.join(' ')}`)
 
 const refusedFor = { is: 'refused' }
-const alone = { is: 'unreached', alone: true }
-const later = { is: 'unreached' }
+const alone = { is: 'unreachable', recipientOnly: true }
+const later = { is: 'unreachable' }
 const settings = { is: 'misconfigured' }
-const inDoubt = { is: 'unclear' }
+const inDoubt = { is: 'in doubt' }
 
 describe('what the answer of the server means', { concurrency: 8 }, () => {
   const cases: readonly (readonly [at: Moment, what: string, Deed, meaning: object])[] = [
@@ -80,7 +80,7 @@ describe('what the answer of the server means', { concurrency: 8 }, () => {
       deed: (moment, count) => (moment === 'the end' && count === 1 ? reset : null),
     })
     const destination = mailing(t, server)
-    assert.equal((await destination.deliver(joined(), running)).is, 'unclear')
+    assert.equal((await destination.deliver(joined(), running)).is, 'in doubt')
     assert.deepEqual(await destination.deliver(joined(), running), { is: 'delivered' })
     const [first, second] = await Promise.all(server.mails.map(parsed))
     assert.equal(first!.messageId, second!.messageId)
@@ -96,7 +96,7 @@ describe('what the answer of the server means', { concurrency: 8 }, () => {
     const outcomes = [0, 1].map(i => destination.deliver(joined(i), stop.signal))
     await server.reached('the end', 1)
     stop.abort()
-    for (const outcome of await Promise.all(outcomes)) assert.equal(outcome.is, 'unclear')
+    for (const outcome of await Promise.all(outcomes)) assert.equal(outcome.is, 'in doubt')
     assert.equal(server.count('the end'), 1)
   })
 })
@@ -222,8 +222,8 @@ describe('through Exim', { skip: eximProgram === undefined && noExim }, () => {
 
   for (const [what, email, server, is, why] of [
     ['an unknown recipient', 'nobody@example.com', {}, 'refused', /^RCPT TO: 550/],
-    ['greylisting', 'later@example.com', {}, 'unreached', /^RCPT TO: 451/],
-    ['no login', 'ada@example.com', { login: null }, 'unreached', /^RCPT TO: 550 relay not permitted/],
+    ['greylisting', 'later@example.com', {}, 'unreachable', /^RCPT TO: 451/],
+    ['no login', 'ada@example.com', { login: null }, 'unreachable', /^RCPT TO: 550 relay not permitted/],
     [
       'a wrong password',
       'ada@example.com',
@@ -242,6 +242,6 @@ describe('through Exim', { skip: eximProgram === undefined && noExim }, () => {
 
   test('a mail that is refused after its end waits', async t => {
     const outcome = await through(t, {}, 'refused').deliver(joined(0, { email: 'ada.lovelace@example.com' }), running)
-    assert.deepEqual(outcome, { is: 'unreached', why: 'DATA: 550 This mail for … is refused' })
+    assert.deepEqual(outcome, { is: 'unreachable', why: 'DATA: 550 This mail for … is refused' })
   })
 })

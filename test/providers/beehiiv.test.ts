@@ -32,8 +32,8 @@ vendorTable(
     ],
     ['a known contact', create, [[FIND, found]], { is: 'existing', providerId: 'sub_1' }],
     ['in doubt, a known contact counts as created', createInDoubt, [[FIND, found]], created],
-    ['a look-up that fails leaves no doubt', create, [[FIND, error(500)]], 'unreached'],
-    ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreached'],
+    ['a look-up that fails leaves no doubt', create, [[FIND, error(500)]], 'unreachable'],
+    ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
     [
       'a creation that fails leaves doubt',
       create,
@@ -41,7 +41,7 @@ vendorTable(
         [FIND, absent],
         [CREATE, error(500)],
       ],
-      'unclear',
+      'in doubt',
     ],
     [
       'a creation without an id',
@@ -50,7 +50,7 @@ vendorTable(
         [FIND, absent],
         [CREATE, { status: 200, body: {} }],
       ],
-      'unclear',
+      'in doubt',
     ],
     [
       'a refusal keeps the signup',
@@ -120,7 +120,7 @@ vendorTable(
           [CREATE, found],
           [TAGS, error(400)],
         ],
-        'unclear',
+        'in doubt',
       ],
       [
         'in doubt, a known contact gets them',

@@ -35,12 +35,12 @@ vendorTable(
       [[CREATE, error('invalid_parameter', 'List ID is invalid')]],
       /List ID/,
     ],
-    ['a success without an id', create, [[CREATE, { status: 201 }]], 'unclear'],
+    ['a success without an id', create, [[CREATE, { status: 201 }]], 'in doubt'],
     [
       'a limit that says how long to wait',
       create,
       [[CREATE, { status: 429, headers: { 'x-sib-ratelimit-reset': '7' } }]],
-      { is: 'unreached', why: 'create a contact: answered with 429', retryAfter: 7_000 },
+      { is: 'rate limited', why: 'create a contact: answered with 429', retryAfter: 7_000 },
     ],
     ['an event by the address', notify, [[SEND, event, { status: 204 }]], 'delivered'],
     [
@@ -56,7 +56,7 @@ vendorTable(
       'delivered',
     ],
     ['a refused event', notify, [[SEND, error('invalid_parameter', 'event_name')]], 'refused'],
-    ['an event that may have arrived', notify, [[SEND, { status: 500 }]], 'unclear'],
+    ['an event that may have arrived', notify, [[SEND, { status: 500 }]], 'in doubt'],
     ['a removal', remove, [[DELETE, { status: 204 }]], { is: 'removed' }],
     [
       'a removal of nobody',

@@ -32,9 +32,9 @@ vendorTable(
     ['a suppressed address', create, [[CREATE, error('subscriber_suppressed')]], 'refused'],
     ['an address of a shape that it does not take', create, [[CREATE, invalid('body', 'email_address')]], 'refused'],
     ['another refusal keeps the signup', create, [[CREATE, invalid('body', 'tags')]], /422/],
-    ['the limit of a day', create, [[CREATE, error('', 'You can use imports instead')]], 'unreached'],
-    ['the firewall', create, [[CREATE, error('subscriber_blocked')]], 'unreached'],
-    ['a conflict that nobody explains', create, [[CREATE, { status: 409 }]], 'unclear'],
+    ['the limit of a day', create, [[CREATE, error('', 'You can use imports instead')]], 'rate limited'],
+    ['the firewall', create, [[CREATE, error('subscriber_blocked')]], 'rate limited'],
+    ['a conflict that nobody explains', create, [[CREATE, { status: 409 }]], 'in doubt'],
     ['a mail', notify, [[SEND, { status: 200, body: {} }]], 'delivered'],
     [
       'a mail by the id',

@@ -39,8 +39,8 @@ vendorTable(
       [[CREATE, { status: 401, body: { errors: [{ message: 'Unknown Admin API Key' }] } }]],
       /Unknown Admin/,
     ],
-    ['a success without an id', create, [[CREATE, { status: 201, body: { members: [] } }]], 'unclear'],
-    ['a creation that fails leaves doubt', create, [[CREATE, { status: 500 }]], 'unclear'],
+    ['a success without an id', create, [[CREATE, { status: 201, body: { members: [] } }]], 'in doubt'],
+    ['a creation that fails leaves doubt', create, [[CREATE, { status: 500 }]], 'in doubt'],
     [
       'a removal',
       remove,
@@ -51,7 +51,7 @@ vendorTable(
       { is: 'removed' },
     ],
     ['a removal of nobody', remove, [[FIND, members()]], { is: 'absent' }],
-    ['a removal that is cut off', remove, [[FIND, { status: 200, body: '{"members":[' }]], 'unreached'],
+    ['a removal that is cut off', remove, [[FIND, { status: 200, body: '{"members":[' }]], 'unreachable'],
     ['a check', check, [[`GET ${BASE}?limit=1&fields=id`, members()]], null],
     [
       'a check of a wrong site',

@@ -50,7 +50,7 @@ vendorTable(
       [[CREATE, notValid('plan', 'PROPERTY_DOESNT_EXIST')]],
       /PROPERTY_DOESNT_EXIST/,
     ],
-    ['a success without an id', create, [[CREATE, { status: 201, body: {} }]], 'unclear'],
+    ['a success without an id', create, [[CREATE, { status: 201, body: {} }]], 'in doubt'],
     ['a token without the scope', create, [[CREATE, error(403, 'MISSING_SCOPES', 'requires scopes')]], /scopes/],
     [
       'a removal',
@@ -94,7 +94,7 @@ vendorTable(
           [CREATE, made],
           [LIST(7), error(404, 'OBJECT_NOT_FOUND', '')],
         ],
-        'unclear',
+        'in doubt',
       ],
       [
         'in doubt, a known contact joins them',

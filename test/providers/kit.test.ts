@@ -45,7 +45,7 @@ vendorTable(
       ],
       'created',
     ],
-    ['a look-up without a list leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreached'],
+    ['a look-up without a list leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
     [
       'an invalid address',
       create,
@@ -64,7 +64,7 @@ vendorTable(
       ],
       /422/,
     ],
-    ['too many calls, in plain text', create, [[FIND, { status: 429, body: 'Retry later' }]], 'unreached'],
+    ['too many calls, in plain text', create, [[FIND, { status: 429, body: 'Retry later' }]], 'rate limited'],
     ['the tag that starts the automation', notify, [[TAG, { email_address }, tagged]], 'delivered'],
     [
       'the same by the id',
@@ -110,7 +110,7 @@ vendorTable(
           [CREATE, made],
           ['POST /v4/tags/2/subscribers/7', error(404, 'Not Found')],
         ],
-        'unclear',
+        'in doubt',
       ],
       [
         'in doubt, a known contact gets them',

@@ -57,7 +57,7 @@ vendorTable(
         [CREATE, made],
         [LIST, error(404)],
       ],
-      'unclear',
+      'in doubt',
     ],
     ['an invalid address', create, [[CREATE, invalid]], 'refused'],
     [

@@ -34,7 +34,7 @@ vendorTable(
     ['a blocked domain', create, [[CREATE, message(400, 'The e-mail domain is blocklisted.')]], 'refused'],
     ['another refusal keeps the signup', create, [[CREATE, message(400, 'Ungültige E-Mail.')]], /400/],
     ['a wrong token', create, [[CREATE, message(403, 'invalid API credentials')]], /invalid API credentials/],
-    ['a success without an id', create, [[CREATE, ok()]], 'unclear'],
+    ['a success without an id', create, [[CREATE, ok()]], 'in doubt'],
     ['a mail by the address', notify, [[SEND, { subscriber_email: email, template_id: 5 }, ok()]], 'delivered'],
     [
       'a mail by the id',
@@ -43,7 +43,7 @@ vendorTable(
       'delivered',
     ],
     ['a refused mail', notify, [[SEND, message(400, 'template 5 not found')]], 'refused'],
-    ['a mail that may have been sent', notify, [[SEND, message(500, 'timeout')]], 'unclear'],
+    ['a mail that may have been sent', notify, [[SEND, message(500, 'timeout')]], 'in doubt'],
     [
       'a removal',
       remove,

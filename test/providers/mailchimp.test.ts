@@ -49,7 +49,7 @@ vendorTable(
       /merge fields/,
     ],
     ['a wrong key', create, [[CREATE, problem(401, 'API Key Invalid')]], /API Key Invalid/],
-    ['a 403 without JSON throttles', create, [[CREATE, { status: 403, body: '<html>' }]], 'unreached'],
+    ['a 403 without JSON throttles', create, [[CREATE, { status: 403, body: '<html>' }]], 'rate limited'],
     ['a 403 with JSON does not', create, [[CREATE, problem(403, 'Forbidden')]], /403/],
     ['an event by the address', notify, [[SEND, { name: 'waitlist.joined' }, { status: 204 }]], 'delivered'],
     [
@@ -64,7 +64,7 @@ vendorTable(
       [[SEND.replace(HASH, id), { name: 'waitlist.joined', properties: { code: 'c0de' } }, { status: 204 }]],
       'delivered',
     ],
-    ['an event that may have arrived', notify, [[SEND, { status: 500 }]], 'unclear'],
+    ['an event that may have arrived', notify, [[SEND, { status: 500 }]], 'in doubt'],
     ['a removal', remove, [[DELETE, { status: 204 }]], { is: 'removed' }],
     ['a removal of nobody', remove, [[DELETE, problem(404, 'Resource Not Found')]], { is: 'absent' }],
     ['a check', check, [[`GET ${LIST}?fields=id`, { status: 200 }]], null],

@@ -41,7 +41,7 @@ vendorTable(
       ],
       { is: 'existing', providerId: id },
     ],
-    ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreached'],
+    ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
     [
       'a creation that fails leaves doubt',
       create,
@@ -49,7 +49,7 @@ vendorTable(
         [FIND, absent],
         [CREATE, { status: 500 }],
       ],
-      'unclear',
+      'in doubt',
     ],
     [
       'an invalid address',

@@ -53,8 +53,8 @@ vendorTable(
       ],
       { is: 'existing', providerId: 'c-1' },
     ],
-    ['a look-up that says nothing leaves no doubt', create, [[LOOKUP, { status: 200, body: {} }]], 'unreached'],
-    ['a look-up that fails leaves no doubt', create, [[LOOKUP, { status: 500 }]], 'unreached'],
+    ['a look-up that says nothing leaves no doubt', create, [[LOOKUP, { status: 200, body: {} }]], 'unreachable'],
+    ['a look-up that fails leaves no doubt', create, [[LOOKUP, { status: 500 }]], 'unreachable'],
     [
       'a creation that fails leaves doubt',
       create,
@@ -62,7 +62,7 @@ vendorTable(
         [LOOKUP, absent],
         [CREATE, { status: 500 }],
       ],
-      'unclear',
+      'in doubt',
     ],
     [
       'an invalid address',
@@ -92,7 +92,7 @@ vendorTable(
     ],
     ['a repeated event is recognised', notify, [[TRACK, used(200)]], 'delivered'],
     ['Plunk itself repeats one that failed there', notify, [[TRACK, used(500)]], 'delivered'],
-    ['the first request for an event is under way', notify, [[TRACK, used(null)]], 'unclear'],
+    ['the first request for an event is under way', notify, [[TRACK, used(null)]], 'in doubt'],
     [
       'a removal',
       remove,

@@ -42,8 +42,8 @@ vendorTable(
     ],
     ['a known contact', create, [[FIND, found]], { is: 'existing', providerId: id }],
     ['in doubt, a known contact counts as created', createInDoubt, [[FIND, found]], { is: 'created', providerId: id }],
-    ['a look-up that fails leaves no doubt', create, [[FIND, error(500, 'internal_server_error')]], 'unreached'],
-    ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreached'],
+    ['a look-up that fails leaves no doubt', create, [[FIND, error(500, 'internal_server_error')]], 'unreachable'],
+    ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
     [
       'a creation that fails leaves doubt',
       create,
@@ -51,7 +51,7 @@ vendorTable(
         [FIND, absent],
         [CREATE, error(500, 'application_error')],
       ],
-      'unclear',
+      'in doubt',
     ],
     [
       'an invalid address',

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { readConfig } from '../../src/config/config.ts'
+import type { Provider } from '../../src/delivery/destination.ts'
 import { openProvider } from '../../src/providers/open.ts'
 import { type Contact, eventId } from '../../src/signup/contact.ts'
-import type { Provider } from '../../src/waitlist/ports/provider.ts'
 import { type Received, type Said, startReceiver } from '../harness/receiver.ts'
 
 export const contactOf = (email: string, more: Partial<Contact> = {}): Contact => ({
@@ -23,13 +23,13 @@ const never = new AbortController().signal
 
 /** What is asked of us. */
 type Act = (provider: Provider) => Promise<unknown>
-export const create: Act = provider => provider.createContact(ada, false, never)
+export const create: Act = provider => provider.create(ada, false, never)
 /** After an attempt that may have created the contact. */
-export const createInDoubt: Act = provider => provider.createContact(ada, true, never)
+export const createInDoubt: Act = provider => provider.create(ada, true, never)
 export const createFor =
   (more: Partial<Contact>): Act =>
   provider =>
-    provider.createContact({ ...ada, ...more }, false, never)
+    provider.create({ ...ada, ...more }, false, never)
 export const notify: Act = provider => notifyAbout({})(provider)
 export const notifyAbout =
   (more: Partial<Contact>, code?: string): Act =>

@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expire } from '../confirm/store.ts'
+import { CONFIRM_WITHIN } from '../confirm/token.ts'
+import { deleteAttempts } from '../rate-limit/shared.ts'
+import type { Tx } from '../store/database.ts'
+import { deleteDelivered, deleteExpiredProofs } from '../store/deliveries.ts'
+import { moveHandovers } from '../store/outbox.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../waitlist/ports/log.ts'
+
+/** Milliseconds for which deliveries are kept that arrived. */
+const KEPT = 90 * 86_400_000
+/** Milliseconds by which the clocks of instances may differ. */
+const CLOCK_SKEW = 60_000
+const INTERVAL = 3_600_000
+/** Rows of one statement, for which signups wait, and milliseconds until the next. */
+const LIMIT = 1_000
+const PAUSE = 200
+
+/**
+ * Deletes what is over, at the start and once an hour; any number of instances may. `provider`: hand-overs that an earlier
+ * provider left are moved to it, since instances are restarted one by one. Resolves when `signal` is aborted.
+ */
+export async function cleanUp(
+  store: Pick<Store, 'transaction'>,
+  provider: string | null,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  async function all(remove: (tx: Tx) => Promise<number>): Promise<number> {
+    for (let sum = 0; ; await sleep(PAUSE, undefined, { signal })) {
+      const deleted = await store.transaction(remove)
+      sum += deleted
+      if (deleted < LIMIT) return sum
+    }
+  }
+
+  async function once(): Promise<void> {
+    if (provider !== null) await store.transaction(tx => moveHandovers(tx, provider))
+    await all(tx => deleteExpiredProofs(tx, tx.now - CLOCK_SKEW, LIMIT))
+    await all(tx => deleteAttempts(tx, LIMIT))
+    const deliveries = await all(tx => deleteDelivered(tx, tx.now - KEPT, LIMIT))
+    if (deliveries > 0) log.info({ deliveries }, 'deliveries that arrived 90 days ago were deleted')
+    const contacts = await all(tx => expire(tx, tx.now - CONFIRM_WITHIN, LIMIT))
+    if (contacts > 0) log.info({ contacts }, 'contacts that did not confirm their address in time were deleted')
+  }
+
+  while (!signal.aborted) {
+    await once().catch(error => {
+      if (!signal.aborted) log.warn({ why: String(error) }, 'what is over was not deleted')
+    })
+    await sleep(INTERVAL, undefined, { signal }).catch(() => {})
+  }
+}

@@ -1,0 +1,220 @@
+import type { Failure } from '../http-client/call.ts'
+import { StoreUnavailable } from '../store/database.ts'
+import type { Delivery, Settlement } from '../store/outbox.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../waitlist/ports/log.ts'
+import { type Breaker, breaker, type Outage } from './breaker.ts'
+import type { Creation, DeliveryResult } from './destination.ts'
+import { nextDelay, outageDelay, type Schedule } from './schedule.ts'
+import { settling } from './settle.ts'
+import { summary, throttle } from './throttle.ts'
+
+export interface WorkerParts {
+  readonly store: Pick<Store, 'claim' | 'settle'>
+  readonly log: Log
+  /** Called when an event was created. */
+  readonly announce: () => void
+  /** Called when an outage of the destination begins, and when it is over. */
+  readonly onOutage?: ((outage: Outage | null, why: string) => void) | undefined
+}
+
+/** What distinguishes the deliveries to one destination from those to another. */
+export interface Lane<Result extends Creation | DeliveryResult> {
+  /** The destination, and what people call it. */
+  readonly name: string
+  readonly label: string
+  readonly schedule: Schedule
+  /** Attempts in flight at once in the background. */
+  readonly concurrency: number
+  /** The longest time between two probes, in milliseconds. */
+  readonly longestPause: number
+  /** Whether another attempt may be made when the outcome of the previous one is unknown. */
+  mayRepeat(delivery: Delivery): boolean
+  send(delivery: Delivery, signal: AbortSignal): Promise<Result>
+  /** What becomes of the delivery after anything but a failure. */
+  settlementOf(result: Exclude<Result, Failure>): Settlement
+}
+
+export interface Attempted<Result> {
+  /** Null: nothing was sent, since a repetition would not be recognised. */
+  readonly result: Result | null
+  readonly settlement: Settlement
+  /** Whether the lease still held. */
+  readonly isStored: boolean
+}
+
+/** What the log says about one delivery. */
+type Details = Readonly<Record<string, unknown>>
+
+/** Milliseconds between two polls when nothing wakes the worker, and from a wake to the poll, for all that many signups leave. */
+const POLL_INTERVAL = 1_000
+const WAKE_DELAY = 100
+/** Milliseconds that an attempt may take, well within the lease. */
+const LONGEST_ATTEMPT = 40_000
+/** Milliseconds between two reports of a store that does not answer. */
+const QUIET = 60_000
+
+export type Worker<Result extends Creation | DeliveryResult> = ReturnType<typeof worker<Result>>
+
+/**
+ * Delivers to one destination: claims due deliveries under a lease, attempts them outside any transaction, and settles them
+ * with the lease's token. Any number may run at the same time, in any number of processes.
+ */
+export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Result>, parts: WorkerParts) {
+  const { store, log, announce, onOutage } = parts
+  const { name: destination, label, concurrency } = lane
+  const { settle, settled } = settling({ store, destination, log, announce })
+  const state = breaker(lane.longestPause, onChange)
+  const inFlight = new Set<Promise<void>>()
+  const cutOff = new AbortController()
+  let isStopped = false
+  let isWoken = false
+  let endRest = () => {}
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
+  const mayReport = throttle(QUIET)
+
+  function onChange(outage: Outage | null, why: string): void {
+    if (outage === null) {
+      log.info({ destination }, `${label} answers again: due deliveries continue`)
+      wake()
+    } else {
+      const what = outage === 'misconfigured' ? 'refuses our settings' : 'does not answer'
+      log.error({ destination, why }, `${label} ${what}: deliveries are kept`)
+    }
+    onOutage?.(outage, why)
+  }
+
+  /** Makes one attempt for a leased delivery. Rejects only when the store does. */
+  async function attempt(delivery: Delivery, signal: AbortSignal): Promise<Attempted<Result>> {
+    const result = delivery.doubt && !lane.mayRepeat(delivery) ? null : await send(delivery, signal)
+    const settlement = result === null ? lost('an earlier attempt may have arrived') : judge(result, delivery)
+    report(settlement, delivery)
+    return { result, settlement, isStored: await settle(delivery, settlement) }
+  }
+
+  async function send(delivery: Delivery, signal: AbortSignal): Promise<Result> {
+    state.begin()
+    try {
+      return await lane.send(delivery, signal)
+    } catch (error) {
+      // A bug with unknown effects. Without a settlement it would be repeated each time the lease ends.
+      return { is: 'in doubt', why: `a bug: ${error}` } as Result
+    }
+  }
+
+  /** What an attempt that failed means for its delivery is in docs/events.md. */
+  function judge(result: Result, delivery: Delivery): Settlement {
+    if (!isFailure(result)) {
+      state.succeed()
+      return lane.settlementOf(result as Exclude<Result, Failure>)
+    }
+    const { why } = result
+    const isOutage = 'recipientOnly' in result ? false : state.fail(result)
+    const doubt = delivery.doubt || result.is === 'in doubt'
+    if (result.is === 'in doubt' && !lane.mayRepeat({ ...delivery, doubt })) return lost(`${why}; it may have arrived`)
+    const wait = isOutage ? outageDelay() : nextDelay(lane.schedule, delivery.attempts + 1)
+    if (wait === null) return { is: 'abandoned', why: `${why}; that was the last attempt` }
+    return { is: 'retry', wait, doubt, why, counts: !isOutage }
+  }
+
+  const lost = (why: string): Settlement => ({
+    is: 'abandoned',
+    why: `${why}, and ${label} would not recognise another`,
+  })
+
+  function report(settlement: Settlement, { contact, attempts }: Delivery): void {
+    if (settlement.is !== 'abandoned' && settlement.is !== 'retry') return
+    const details = { destination, contact: contact.id, attempt: attempts + 1, why: settlement.why }
+    if (settlement.is === 'abandoned') reportAbandoned(details)
+    // An outage is logged in one line, and not for each delivery.
+    else if (settlement.counts) reportFailed({ ...details, again: `in ${Math.round(settlement.wait / 1_000)} s` })
+  }
+
+  const reportAbandoned = summary<Details>((deliveries, last) => {
+    if (deliveries === 1) log.error(last, 'a delivery was abandoned; it can be replayed')
+    else log.error({ destination, deliveries, why: last.why }, 'deliveries were abandoned; they can be replayed')
+  })
+  const reportFailed = summary<Details>((deliveries, last) => {
+    if (deliveries === 1) log.warn(last, 'a delivery failed')
+    else log.warn({ destination, deliveries, why: last.why }, 'deliveries failed and are tried again')
+  })
+
+  /** Attempts due deliveries. Resolves with their number once they are in flight. */
+  async function begin(): Promise<number> {
+    const most = state.permits(concurrency - inFlight.size)
+    const claimed = most === 0 ? [] : await store.claim(destination, most)
+    for (const delivery of claimed) {
+      const done = inBackground(delivery).finally(() => inFlight.delete(done))
+      inFlight.add(done)
+    }
+    return claimed.length
+  }
+
+  async function inBackground(delivery: Delivery): Promise<void> {
+    const signal = AbortSignal.any([cutOff.signal, AbortSignal.timeout(LONGEST_ATTEMPT)])
+    try {
+      const { settlement, isStored } = await attempt(delivery, signal)
+      if (settlement.is !== 'removed' || !isStored) return
+      const details = { destination, contact: delivery.contact.id, why: settlement.why }
+      log.warn(details, `${label} refuses the address of a saved signup: the signup is dropped`)
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) log.error({ destination, why: String(error) }, 'an attempt failed')
+      // A store that refuses outcomes must take these before it is given more.
+      await settled(signal)
+    }
+  }
+
+  function wake(): void {
+    if (isWoken) return
+    isWoken = true
+    clearTimeout(timer)
+    timer = setTimeout(() => endRest(), WAKE_DELAY)
+  }
+
+  async function rest(): Promise<void> {
+    await new Promise<void>(resolve => {
+      endRest = resolve
+      timer = setTimeout(resolve, isWoken ? WAKE_DELAY : POLL_INTERVAL)
+    })
+    clearTimeout(timer)
+  }
+
+  async function run(): Promise<void> {
+    while (!isStopped) {
+      isWoken = false
+      await begin().catch(error => {
+        if (mayReport()) log.error({ destination, why: String(error) }, 'the outbox does not work')
+      })
+      if (inFlight.size >= concurrency) await Promise.race(inFlight)
+      else if (!isStopped) await rest()
+    }
+  }
+
+  return {
+    ...{ name: destination, attempt, settle, settled, wake },
+    breaker: state as Pick<Breaker, 'outage' | 'refusal'>,
+    start(): void {
+      running ??= run()
+    },
+    /** Polls once, without the loop. Resolves with the number of attempts when they are done. */
+    async once(): Promise<number> {
+      const count = await begin()
+      await Promise.all(inFlight)
+      return count
+    },
+    /** Claims nothing more, and resolves when all attempts have ended. After `grace` milliseconds it aborts them. */
+    async stop(grace: number): Promise<void> {
+      isStopped = true
+      endRest()
+      const aborting = setTimeout(() => cutOff.abort(), grace)
+      await running
+      await Promise.all(inFlight)
+      clearTimeout(aborting)
+    },
+  }
+}
+
+const FAILURES: readonly string[] = ['rate limited', 'misconfigured', 'unreachable', 'in doubt']
+
+const isFailure = (result: Creation | DeliveryResult): result is Failure => FAILURES.includes(result.is)

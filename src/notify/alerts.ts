@@ -1,0 +1,98 @@
+import type { Outage } from '../delivery/breaker.ts'
+import { tryAcquireLock } from '../store/outbox.ts'
+import type { Store } from '../store/store.ts'
+import type { Log } from '../waitlist/ports/log.ts'
+import type { Channel } from './channel.ts'
+import { heldSentence, outageSentence, recoverySentence, type Watched } from './sentences.ts'
+
+interface AlertParts {
+  readonly store: Pick<Store, 'transaction' | 'counts'>
+  readonly channels: readonly Channel[]
+  readonly log: Log
+  /** Aborted when the process stops. */
+  readonly signal: AbortSignal
+}
+
+interface State extends Watched {
+  outage: Outage | null
+  why: string
+}
+
+/** Milliseconds between two looks, in which only one of several instances sends the same alert. */
+const INTERVAL = 60_000
+/** Milliseconds from the first held signup to its alert, which then shows what kind of attack it is. */
+const GATHER = 10_000
+const HELD_INTERVAL = 3_600_000
+
+/**
+ * Tells channels that a destination broke or recovered, and that signups are held. An alert that does not arrive is tried
+ * again at the next look, as long as it is true.
+ */
+export function alerts({ store, channels, log, signal }: AlertParts) {
+  const states: State[] = []
+  /** Whether each channel was told that a destination is out, and when it was, by both names. */
+  const told = new Map<string, { readonly isOut: boolean; readonly at: number }>()
+  let checking: Promise<void> | null = null
+  let isStale = false
+  let gathering: NodeJS.Timeout | undefined
+
+  async function tell(channel: Channel, state: State): Promise<void> {
+    const { name, outage, why } = state
+    const key = `${channel.name}: ${name}`
+    const last = told.get(key) ?? { isOut: false, at: Number.NEGATIVE_INFINITY }
+    const isOut = outage !== null
+    if (channel.name === name || last.isOut === isOut || performance.now() < last.at + INTERVAL) return
+    if (await isOurs(`${key} ${isOut ? 'broke' : 'recovered'}`, INTERVAL)) {
+      const sentence = outage === null ? recoverySentence(state) : outageSentence(state, outage, why)
+      const failure = await channel.send(sentence, signal)
+      if (failure !== null && failure.is !== 'in doubt') return
+    }
+    told.set(key, { isOut, at: performance.now() })
+  }
+
+  /** A store that is out is no reason to say nothing. */
+  const isOurs = (name: string, ttl: number): Promise<boolean> =>
+    store.transaction(tx => tryAcquireLock(tx, name, ttl)).catch(() => true)
+
+  async function check(): Promise<void> {
+    isStale = true
+    checking ??= (async () => {
+      while (isStale) {
+        isStale = false
+        await Promise.all(channels.flatMap(channel => states.map(state => tell(channel, state))))
+      }
+    })().finally(() => {
+      checking = null
+    })
+    await checking
+  }
+
+  async function tellHeld(): Promise<void> {
+    gathering = undefined
+    const counts = await store.counts().catch(() => null)
+    if (counts === null || counts.held.length === 0 || !(await isOurs('signups are held', HELD_INTERVAL))) return
+    log.warn({ held: counts.contacts.held }, 'signups are being held: see waitlist list --state held')
+    await Promise.all(channels.map(channel => channel.send(heldSentence(counts.held), signal)))
+  }
+
+  const timer = setInterval(check, INTERVAL).unref()
+  return {
+    /** Returns what the worker of a destination calls when its outage begins and when it is over. */
+    watch(watched: Watched): (outage: Outage | null, why: string) => Promise<void> {
+      const state: State = { ...watched, outage: null, why: '' }
+      states.push(state)
+      return (outage, why) => {
+        Object.assign(state, { outage, why })
+        return check()
+      }
+    },
+    /** A signup was held. */
+    held(): void {
+      gathering ??= setTimeout(tellHeld, GATHER).unref()
+    },
+    stop(): void {
+      clearInterval(timer)
+      clearTimeout(gathering)
+    },
+  }
+}

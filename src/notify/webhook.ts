@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto'
+import { Webhook } from 'standardwebhooks'
+import type { OwnDestination } from '../delivery/destination.ts'
+import { call, deadline, type Failure, type Reply } from '../http-client/call.ts'
+import { newsKinds } from '../signup/contact.ts'
+
+export interface WebhookSettings {
+  /** The receiver: http or https, with path and query. */
+  readonly url: string
+  /** One, or two while it is changed: each of them signs. */
+  readonly secrets: readonly string[]
+}
+
+/** Whether a text is a Standard Webhooks secret: `whsec_` and 24 to 64 bytes in base64. */
+export function isSecret(text: string): boolean {
+  const [, encoded = ''] = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/.exec(text) ?? []
+  const { length } = Buffer.from(encoded, 'base64')
+  return length >= 24 && length <= 64
+}
+
+/** Milliseconds for one attempt. */
+const TIMEOUT = 15_000
+/** Any other 4xx is about the secret, the address or the receiver. */
+const REFUSALS = [400, 413, 422]
+
+/** What of a webhook's address may be a secret. */
+export const secretsIn = (url: string): readonly string[] => {
+  const { pathname, searchParams } = new URL(url)
+  return [...pathname.split('/'), ...searchParams.values()]
+}
+
+/** A reply that is no success, as a failure of all that is sent there. */
+export const failureOf = (reply: Reply): Failure | null =>
+  reply.is === 'ok' ? null : reply.is === 'refused' ? { is: 'misconfigured', why: reply.why } : failureIn(reply)
+
+const failureIn = (reply: Reply & Failure): Failure =>
+  reply.is === 'rate limited'
+    ? { is: reply.is, why: reply.why, retryAfter: reply.retryAfter }
+    : { is: reply.is, why: reply.why }
+
+/** Sends events to the operator's own receiver: https://github.com/standard-webhooks/standard-webhooks */
+export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
+  const signers = secrets.map(secret => new Webhook(secret))
+
+  function send(action: string, id: string, payload: object, stop: AbortSignal): Promise<Reply> {
+    // The signature covers exactly these bytes.
+    const body = JSON.stringify(payload)
+    const now = new Date()
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+      'webhook-signature': signers.map(signer => signer.sign(id, now, body)).join(' '),
+    }
+    const signal = deadline(TIMEOUT, stop)
+    return call({ action, method: 'POST', url, headers, body, secrets: secretsIn(url), signal })
+  }
+
+  return {
+    name: 'webhook',
+    events: newsKinds,
+    repeatable: Number.POSITIVE_INFINITY,
+    concurrency: 16,
+    async deliver({ id, name: type, at: timestamp, contact, code }, signal) {
+      const { id: contactId, name, email, createdAt, source } = contact
+      const data = { id: contactId, name, email, createdAt, source, code }
+      const reply = await send('call the webhook', id, { type, timestamp, data }, signal)
+      if (reply.is === 'refused' && REFUSALS.includes(reply.status)) return { is: 'refused', why: reply.why }
+      return failureOf(reply) ?? { is: 'delivered' }
+    },
+    /** Sends a message of a type that receivers do not know, and therefore ignore. */
+    async check(signal) {
+      const message = { type: 'waitlist.check', timestamp: new Date(), data: {} }
+      return failureOf(await send('try the webhook', `check_${randomUUID()}`, message, signal))
+    },
+    close: async () => {},
+  }
+}
