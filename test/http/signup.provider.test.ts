@@ -144,7 +144,7 @@ test('C-20: a key that is refused is a 500 and a loud log line; with the right o
   const loud = wrong.logged.filter(({ level }) => Number(level) >= 50)
   assert.deepEqual(
     loud.map(({ destination, msg }) => [destination, msg]),
-    [['loops', 'the provider refuses our settings: signups are kept and completed later']],
+    [['loops', 'Loops refuses our settings: deliveries are kept']],
   )
   assert.match(String(loud[0]?.why), /401/)
   const text = JSON.stringify(wrong.logged)
