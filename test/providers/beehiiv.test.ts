@@ -11,6 +11,8 @@ const absent = error(404, 'Not found')
 const found = { status: 200, body: { data: { id: 'sub_1', email, status: 'active', created: 1_600_000_000 } } }
 const created = { is: 'created', providerId: 'sub_1' }
 const started = { status: 200, body: { data: { id: 'aj_1' } } }
+const unknown = [FIND, absent] as const
+const known = [FIND, found] as const
 
 vendorTable(
   'beehiiv',
@@ -21,55 +23,15 @@ vendorTable(
     BEEHIIV_BASE_URL: url,
   }),
   [
-    [
-      'a new contact',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, { email }, { ...found, status: 201 }],
-      ],
-      created,
-    ],
-    ['a known contact', create, [[FIND, found]], { is: 'existing', providerId: 'sub_1' }],
-    ['in doubt, a known contact counts as created', createInDoubt, [[FIND, found]], created],
+    ['a new contact', create, [unknown, [CREATE, { email }, { ...found, status: 201 }]], created],
+    ['a known contact', create, [known], { is: 'existing', providerId: 'sub_1' }],
+    ['in doubt, a known contact counts as created', createInDoubt, [known], created],
     ['a look-up that fails leaves no doubt', create, [[FIND, error(500)]], 'unreachable'],
     ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
-    [
-      'a creation that fails leaves doubt',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, error(500)],
-      ],
-      'in doubt',
-    ],
-    [
-      'a creation without an id',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, { status: 200, body: {} }],
-      ],
-      'in doubt',
-    ],
-    [
-      'a refusal keeps the signup',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, error(400, 'no')],
-      ],
-      /400/,
-    ],
-    [
-      'a wrong publication',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, absent],
-      ],
-      /404/,
-    ],
+    ['a creation that fails leaves doubt', create, [unknown, [CREATE, error(500)]], 'in doubt'],
+    ['a creation without an id', create, [unknown, [CREATE, { status: 200, body: {} }]], 'in doubt'],
+    ['a refusal keeps the signup', create, [unknown, [CREATE, error(400, 'no')]], /400/],
+    ['a wrong publication', create, [unknown, [CREATE, absent]], /404/],
     ['a wrong key', create, [[FIND, error(401, 'Invalid API key')]], /Invalid API key/],
     ['the automation', notify, [[START, { email }, started]], 'delivered'],
     [
@@ -79,16 +41,8 @@ vendorTable(
       'delivered',
     ],
     ['an automation that is gone', notify, [[START, absent]], /404/],
-    [
-      'a removal',
-      remove,
-      [
-        [FIND, found],
-        [`DELETE ${BASE}/subscriptions/sub_1`, { status: 204 }],
-      ],
-      { is: 'removed' },
-    ],
-    ['a removal of nobody', remove, [[FIND, absent]], { is: 'absent' }],
+    ['a removal', remove, [known, [`DELETE ${BASE}/subscriptions/sub_1`, { status: 204 }]], { is: 'removed' }],
+    ['a removal of nobody', remove, [unknown], { is: 'absent' }],
     [
       'a check',
       check,
@@ -106,31 +60,14 @@ vendorTable(
         'tags and the welcome email',
         create,
         [
-          [FIND, absent],
+          unknown,
           [CREATE, { email, send_welcome_email: true }, found],
           [TAGS, { tags: ['Waitlist'] }, { status: 200 }],
         ],
         created,
       ],
-      [
-        'tags that fail leave doubt',
-        create,
-        [
-          [FIND, absent],
-          [CREATE, found],
-          [TAGS, error(400)],
-        ],
-        'in doubt',
-      ],
-      [
-        'in doubt, a known contact gets them',
-        createInDoubt,
-        [
-          [FIND, found],
-          [TAGS, { status: 200 }],
-        ],
-        created,
-      ],
+      ['tags that fail leave doubt', create, [unknown, [CREATE, found], [TAGS, error(400)]], 'in doubt'],
+      ['in doubt, a known contact gets them', createInDoubt, [known, [TAGS, { status: 200 }]], created],
     ],
   ],
 )

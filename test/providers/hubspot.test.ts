@@ -18,6 +18,10 @@ const wrong = (name: string, error: string) => JSON.stringify([{ isValid: false,
 const notValid = (name: string, code: string) =>
   error(400, 'VALIDATION_ERROR', `Property values were not valid: ${wrong(name, code)}`)
 const added = { status: 200, body: { recordIdsMissing: [], recordsIdsAdded: ['1001'] } }
+const creation = [CREATE, made] as const
+const conflict = [CREATE, known] as const
+const list7 = [LIST(7), added] as const
+const list8 = [LIST(8), added] as const
 
 vendorTable(
   'hubspot',
@@ -35,14 +39,9 @@ vendorTable(
       [[CREATE, { properties: { email, firstname: 'Ada' } }, made]],
       'created',
     ],
-    ['a known contact', create, [[CREATE, known]], { is: 'existing', providerId: '1001' }],
+    ['a known contact', create, [conflict], { is: 'existing', providerId: '1001' }],
     ['a known contact without an id', create, [[CREATE, error(409, 'CONFLICT', 'exists')]], 'existing'],
-    [
-      'in doubt, a known contact counts as created',
-      createInDoubt,
-      [[CREATE, known]],
-      { is: 'created', providerId: '1001' },
-    ],
+    ['in doubt, a known contact counts as created', createInDoubt, [conflict], { is: 'created', providerId: '1001' }],
     ['an invalid address', create, [[CREATE, notValid('email', 'INVALID_EMAIL')]], 'refused'],
     [
       'another refusal keeps the signup',
@@ -77,35 +76,14 @@ vendorTable(
   [
     [
       { HUBSPOT_LIST_IDS: '7, 8', PROVIDER_FIELDS: 'waitlist=early access,lifecyclestage=subscriber' },
-      [
-        'lists and fields',
-        create,
-        [
-          [CREATE, made],
-          [LIST(7), ['1001'], added],
-          [LIST(8), ['1001'], added],
-        ],
-        'created',
-      ],
+      ['lists and fields', create, [creation, [LIST(7), ['1001'], added], [LIST(8), ['1001'], added]], 'created'],
       [
         'a list that is gone leaves doubt',
         create,
-        [
-          [CREATE, made],
-          [LIST(7), error(404, 'OBJECT_NOT_FOUND', '')],
-        ],
+        [creation, [LIST(7), error(404, 'OBJECT_NOT_FOUND', '')]],
         'in doubt',
       ],
-      [
-        'in doubt, a known contact joins them',
-        createInDoubt,
-        [
-          [CREATE, known],
-          [LIST(7), added],
-          [LIST(8), added],
-        ],
-        'created',
-      ],
+      ['in doubt, a known contact joins them', createInDoubt, [conflict, list7, list8], 'created'],
       [
         'a check of a list',
         check,

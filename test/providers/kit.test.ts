@@ -11,60 +11,28 @@ const tagged = { status: 201, body: { subscriber } }
 const error = (status: number, ...errors: string[]) => ({ status, body: { errors } })
 const created = { is: 'created', providerId: '7' }
 const TAG = 'POST /v4/tags/1/subscribers'
+const unknown = [FIND, absent] as const
+const known = [FIND, found] as const
+const creation = [CREATE, made] as const
 
 vendorTable(
   'kit',
   url => ({ KIT_API_KEY: 'kit-key-of-the-test', KIT_TAG_ID: '1', KIT_BASE_URL: url }),
   [
-    [
-      'a new contact',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, { email_address, first_name: 'Ada' }, made],
-      ],
-      created,
-    ],
-    ['a known contact', create, [[FIND, found]], { is: 'existing', providerId: '7' }],
-    ['in doubt, a known contact counts as created', createInDoubt, [[FIND, found]], created],
-    [
-      'added by another tool after the look-up',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, { ...made, status: 200 }],
-      ],
-      'existing',
-    ],
+    ['a new contact', create, [unknown, [CREATE, { email_address, first_name: 'Ada' }, made]], created],
+    ['a known contact', create, [known], { is: 'existing', providerId: '7' }],
+    ['in doubt, a known contact counts as created', createInDoubt, [known], created],
+    ['added by another tool after the look-up', create, [unknown, [CREATE, { ...made, status: 200 }]], 'existing'],
     [
       'another contact is none',
       create,
-      [
-        [FIND, { status: 200, body: { subscribers: [{ id: 8 }] } }],
-        [CREATE, made],
-      ],
+      [[FIND, { status: 200, body: { subscribers: [{ id: 8 }] } }], creation],
       'created',
     ],
     ['a look-up without a list leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
-    [
-      'an invalid address',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, error(422, 'Email address is invalid')],
-      ],
-      'refused',
-    ],
-    [
-      'another refusal keeps the signup',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, error(422, 'Custom field is unknown')],
-      ],
-      /422/,
-    ],
-    ['too many calls, in plain text', create, [[FIND, { status: 429, body: 'Retry later' }]], 'rate limited'],
+    ['an invalid address', create, [unknown, [CREATE, error(422, 'Email address is invalid')]], 'refused'],
+    ['another refusal keeps the signup', create, [unknown, [CREATE, error(422, 'Custom field is unknown')]], /422/],
+    ['too many calls, in plain text', create, [[FIND, { status: 429, body: 'Retry later' }]], 'unreachable'],
     ['the tag that starts the automation', notify, [[TAG, { email_address }, tagged]], 'delivered'],
     [
       'the same by the id',
@@ -73,8 +41,8 @@ vendorTable(
       'delivered',
     ],
     ['a tag that is gone', notify, [[TAG, error(404, 'Not Found')]], /404/],
-    ['a removal', remove, [[FIND, found]], { is: 'by hand', how: 'delete the subscriber in Kit, under Subscribers' }],
-    ['a removal of nobody', remove, [[FIND, absent]], { is: 'absent' }],
+    ['a removal', remove, [known], { is: 'by hand', how: 'delete the subscriber in Kit, under Subscribers' }],
+    ['a removal of nobody', remove, [unknown], { is: 'absent' }],
     ['a removal with a wrong key', remove, [[FIND, error(401, 'The API key is invalid')]], /invalid/],
     [
       'a check',
@@ -93,7 +61,7 @@ vendorTable(
         'tags, a form and fields',
         create,
         [
-          [FIND, absent],
+          unknown,
           [CREATE, { email_address, first_name: 'Ada', state: 'inactive', fields: { plan: 'early' } }, made],
           ['POST /v4/tags/2/subscribers/7', tagged],
           ['POST /v4/tags/3/subscribers/7', tagged],
@@ -101,22 +69,18 @@ vendorTable(
         ],
         created,
       ],
-      ['a known contact is left as it is', create, [[FIND, found]], 'existing'],
+      ['a known contact is left as it is', create, [known], 'existing'],
       [
         'what fails after the creation leaves doubt',
         create,
-        [
-          [FIND, absent],
-          [CREATE, made],
-          ['POST /v4/tags/2/subscribers/7', error(404, 'Not Found')],
-        ],
+        [unknown, creation, ['POST /v4/tags/2/subscribers/7', error(404, 'Not Found')]],
         'in doubt',
       ],
       [
         'in doubt, a known contact gets them',
         createInDoubt,
         [
-          [FIND, found],
+          known,
           ['POST /v4/tags/2/subscribers/7', { ...tagged, status: 200 }],
           ['POST /v4/tags/3/subscribers/7', tagged],
           ['POST /v4/forms/4/subscribers/7', tagged],

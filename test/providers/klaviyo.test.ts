@@ -24,6 +24,8 @@ const shown = (marketing: object) => ({
   body: { data: { id, attributes: { subscriptions: { email: { marketing } } } } },
 })
 const created = { is: 'created', providerId: id }
+const creation = [CREATE, made] as const
+const conflict = [CREATE, known] as const
 
 vendorTable(
   'klaviyo',
@@ -38,27 +40,16 @@ vendorTable(
       ],
       created,
     ],
-    ['a known contact', create, [[CREATE, known]], { is: 'existing', providerId: id }],
+    ['a known contact', create, [conflict], { is: 'existing', providerId: id }],
     ['a known contact without an id', create, [[CREATE, error(409)]], 'existing'],
     [
       'in doubt, a known contact counts as created',
       createInDoubt,
-      [
-        [CREATE, known],
-        [LIST, { data: [{ type: 'profile', id }] }, { status: 204 }],
-      ],
+      [conflict, [LIST, { data: [{ type: 'profile', id }] }, { status: 204 }]],
       created,
     ],
     ['in doubt, a known contact without an id', createInDoubt, [[CREATE, error(409)]], 'created'],
-    [
-      'a list that is gone leaves doubt',
-      create,
-      [
-        [CREATE, made],
-        [LIST, error(404)],
-      ],
-      'in doubt',
-    ],
+    ['a list that is gone leaves doubt', create, [creation, [LIST, error(404)]], 'in doubt'],
     ['an invalid address', create, [[CREATE, invalid]], 'refused'],
     [
       'another refusal keeps the signup',
@@ -109,33 +100,13 @@ vendorTable(
       [
         'consent',
         create,
-        [
-          [CREATE, made],
-          [GET, shown({ consent: 'NEVER_SUBSCRIBED', suppression: [] })],
-          [SUBSCRIBE, { status: 202 }],
-        ],
+        [creation, [GET, shown({ consent: 'NEVER_SUBSCRIBED', suppression: [] })], [SUBSCRIBE, { status: 202 }]],
         created,
       ],
-      [
-        'who has unsubscribed stays so',
-        createInDoubt,
-        [
-          [CREATE, known],
-          [GET, shown({ consent: 'UNSUBSCRIBED' })],
-        ],
-        created,
-      ],
-      [
-        'who is suppressed stays so',
-        createInDoubt,
-        [
-          [CREATE, known],
-          [GET, shown({ suppression: [{}] })],
-        ],
-        created,
-      ],
-      ['a known contact is not subscribed', create, [[CREATE, known]], 'existing'],
+      ['who has unsubscribed stays so', createInDoubt, [conflict, [GET, shown({ consent: 'UNSUBSCRIBED' })]], created],
+      ['who is suppressed stays so', createInDoubt, [conflict, [GET, shown({ suppression: [{}] })]], created],
+      ['a known contact is not subscribed', create, [conflict], 'existing'],
     ],
-    [{ KLAVIYO_LIST_ID: '' }, ['no list', create, [[CREATE, made]], created]],
+    [{ KLAVIYO_LIST_ID: '' }, ['no list', create, [creation], created]],
   ],
 )

@@ -16,6 +16,9 @@ const invalid = (...names: string[]) => ({
   body: { message: 'The given data was invalid.', errors: Object.fromEntries(names.map(name => [name, ['is wrong']])) },
 })
 const created = { is: 'created', providerId: id }
+const unknown = [FIND, absent] as const
+const known = [FIND, found] as const
+const creation = [CREATE, made] as const
 
 vendorTable(
   'mailerlite',
@@ -24,79 +27,28 @@ vendorTable(
     [
       'a new contact',
       create,
-      [
-        [FIND, absent],
-        [CREATE, { email, fields, opted_in_at: '2026-03-04 05:06:07' }, made],
-      ],
+      [unknown, [CREATE, { email, fields, opted_in_at: '2026-03-04 05:06:07' }, made]],
       created,
     ],
-    ['a known contact', create, [[FIND, found]], { is: 'existing', providerId: id }],
-    ['in doubt, a known contact counts as created', createInDoubt, [[FIND, found]], created],
-    [
-      'added by another tool after the look-up',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, found],
-      ],
-      { is: 'existing', providerId: id },
-    ],
+    ['a known contact', create, [known], { is: 'existing', providerId: id }],
+    ['in doubt, a known contact counts as created', createInDoubt, [known], created],
+    ['added by another tool after the look-up', create, [unknown, [CREATE, found]], { is: 'existing', providerId: id }],
     ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
-    [
-      'a creation that fails leaves doubt',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, { status: 500 }],
-      ],
-      'in doubt',
-    ],
-    [
-      'an invalid address',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, invalid('email')],
-      ],
-      'refused',
-    ],
-    [
-      'another refusal keeps the signup',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, invalid('email', 'groups.0')],
-      ],
-      /422/,
-    ],
+    ['a creation that fails leaves doubt', create, [unknown, [CREATE, { status: 500 }]], 'in doubt'],
+    ['an invalid address', create, [unknown, [CREATE, invalid('email')]], 'refused'],
+    ['another refusal keeps the signup', create, [unknown, [CREATE, invalid('email', 'groups.0')]], /422/],
     ['a wrong token', create, [[FIND, { status: 401, body: { message: 'Unauthenticated.' } }]], /Unauthenticated/],
     ['the group that starts the automation', notify, [[`${CREATE}/${email}/groups/${GROUP}`, joined]], 'delivered'],
     ['the same by the id', notifyAbout({ providerId: id }), [[`${CREATE}/${id}/groups/${GROUP}`, joined]], 'delivered'],
     ['a group that is gone', notify, [[`${CREATE}/${email}/groups/${GROUP}`, absent]], /404/],
-    [
-      'a removal',
-      remove,
-      [
-        [FIND, found],
-        [`${CREATE}/${id}/forget`, { status: 200 }],
-      ],
-      { is: 'removed' },
-    ],
-    ['a removal of nobody', remove, [[FIND, absent]], { is: 'absent' }],
+    ['a removal', remove, [known, [`${CREATE}/${id}/forget`, { status: 200 }]], { is: 'removed' }],
+    ['a removal of nobody', remove, [unknown], { is: 'absent' }],
     ['a check', check, [[`GET /api/groups/${GROUP}/subscribers?limit=1`, { status: 200 }]], null],
   ],
   [
     [
       { MAILERLITE_GROUP_IDS: '75011449370445335,75138838590129612', MAILERLITE_DOUBLE_OPT_IN: 'true' },
-      [
-        'groups and double opt-in',
-        create,
-        [
-          [FIND, absent],
-          [CREATE, made],
-        ],
-        'created',
-      ],
+      ['groups and double opt-in', create, [unknown, creation], 'created'],
     ],
     [
       { MAILERLITE_GROUP_ID: '' },

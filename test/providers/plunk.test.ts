@@ -19,6 +19,8 @@ const used = (originalStatusCode: number | null) =>
   error(409, 'IDEMPOTENCY_KEY_REUSED', { details: { originalStatusCode } })
 const listed = (...all: string[]) => ({ status: 200, body: { data: all.map((email, i) => ({ id: `c-${i}`, email })) } })
 const crowd = Array.from({ length: 100 }, (_, i) => `${i}${email}`)
+const unknown = [LOOKUP, absent] as const
+const known = [LOOKUP, found] as const
 
 vendorTable(
   'plunk',
@@ -36,50 +38,30 @@ vendorTable(
     [
       'a source',
       createFor({ source: { ref: 'x' } }),
-      [
-        [LOOKUP, absent],
-        [CREATE, { email, data: { ...data, ref: 'x' } }, made],
-      ],
+      [unknown, [CREATE, { email, data: { ...data, ref: 'x' } }, made]],
       'created',
     ],
-    ['a known contact', create, [[LOOKUP, found]], { is: 'existing' }],
-    ['in doubt, a known contact counts as created', createInDoubt, [[LOOKUP, found]], 'created'],
+    ['a known contact', create, [known], { is: 'existing' }],
+    ['in doubt, a known contact counts as created', createInDoubt, [known], 'created'],
     [
       'added by another tool after the look-up',
       create,
-      [
-        [LOOKUP, absent],
-        [CREATE, updated],
-      ],
+      [unknown, [CREATE, updated]],
       { is: 'existing', providerId: 'c-1' },
     ],
     ['a look-up that says nothing leaves no doubt', create, [[LOOKUP, { status: 200, body: {} }]], 'unreachable'],
     ['a look-up that fails leaves no doubt', create, [[LOOKUP, { status: 500 }]], 'unreachable'],
-    [
-      'a creation that fails leaves doubt',
-      create,
-      [
-        [LOOKUP, absent],
-        [CREATE, { status: 500 }],
-      ],
-      'in doubt',
-    ],
+    ['a creation that fails leaves doubt', create, [unknown, [CREATE, { status: 500 }]], 'in doubt'],
     [
       'an invalid address',
       create,
-      [
-        [LOOKUP, absent],
-        [CREATE, error(422, 'VALIDATION_ERROR', { errors: [{ field: 'email' }] })],
-      ],
+      [unknown, [CREATE, error(422, 'VALIDATION_ERROR', { errors: [{ field: 'email' }] })]],
       'refused',
     ],
     [
       'another refusal keeps the signup',
       create,
-      [
-        [LOOKUP, absent],
-        [CREATE, error(422, 'VALIDATION_ERROR', { errors: [{ field: 'data' }] })],
-      ],
+      [unknown, [CREATE, error(422, 'VALIDATION_ERROR', { errors: [{ field: 'data' }] })]],
       /422/,
     ],
     ['a disabled project', create, [[LOOKUP, error(403, 'PROJECT_DISABLED')]], /PROJECT_DISABLED/],
@@ -109,15 +91,7 @@ vendorTable(
   [
     [
       { PLUNK_SUBSCRIBED: 'false' },
-      [
-        'unsubscribed',
-        create,
-        [
-          [LOOKUP, absent],
-          [CREATE, { email, data, subscribed: false }, made],
-        ],
-        'created',
-      ],
+      ['unsubscribed', create, [unknown, [CREATE, { email, data, subscribed: false }, made]], 'created'],
     ],
   ],
 )

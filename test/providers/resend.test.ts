@@ -17,58 +17,31 @@ const found = { status: 200, body: { object: 'contact', id, email } }
 const made = { status: 201, body: { object: 'contact', id } }
 const sent = { status: 202, body: { object: 'event', event: 'waitlist.joined' } }
 const invalid = error(422, 'validation_error', 'The `email` field is invalid.')
+const unknown = [FIND, absent] as const
+const known = [FIND, found] as const
+const creation = [CREATE, made] as const
 
 vendorTable(
   'resend',
   url => ({ RESEND_API_KEY: 're_key-of-the-test', RESEND_BASE_URL: url }),
   [
-    [
-      'a new contact',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, full, made],
-      ],
-      { is: 'created', providerId: id },
-    ],
+    ['a new contact', create, [unknown, [CREATE, full, made]], { is: 'created', providerId: id }],
     [
       'a name of one word',
       createFor({ name: 'Bob', email: 'bob@example.com' }),
-      [
-        ['GET /contacts/bob@example.com', absent],
-        [CREATE, made],
-      ],
+      [['GET /contacts/bob@example.com', absent], creation],
       'created',
     ],
-    ['a known contact', create, [[FIND, found]], { is: 'existing', providerId: id }],
-    ['in doubt, a known contact counts as created', createInDoubt, [[FIND, found]], { is: 'created', providerId: id }],
+    ['a known contact', create, [known], { is: 'existing', providerId: id }],
+    ['in doubt, a known contact counts as created', createInDoubt, [known], { is: 'created', providerId: id }],
     ['a look-up that fails leaves no doubt', create, [[FIND, error(500, 'internal_server_error')]], 'unreachable'],
     ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
-    [
-      'a creation that fails leaves doubt',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, error(500, 'application_error')],
-      ],
-      'in doubt',
-    ],
-    [
-      'an invalid address',
-      create,
-      [
-        [FIND, absent],
-        [CREATE, invalid],
-      ],
-      'refused',
-    ],
+    ['a creation that fails leaves doubt', create, [unknown, [CREATE, error(500, 'application_error')]], 'in doubt'],
+    ['an invalid address', create, [unknown, [CREATE, invalid]], 'refused'],
     [
       'another refusal keeps the signup',
       create,
-      [
-        [FIND, absent],
-        [CREATE, error(422, 'validation_error', 'The property `email_source` does not exist.')],
-      ],
+      [unknown, [CREATE, error(422, 'validation_error', 'The property `email_source` does not exist.')]],
       /422 .*does not exist/,
     ],
     [
@@ -92,28 +65,12 @@ vendorTable(
   [
     [
       { RESEND_SEGMENT_IDS: SEGMENT },
-      [
-        'a segment',
-        create,
-        [
-          [FIND, absent],
-          [CREATE, made],
-        ],
-        'created',
-      ],
+      ['a segment', create, [unknown, creation], 'created'],
       ['a check of a segment', check, [[`GET /segments/${SEGMENT}`, absent]], /404/],
     ],
     [
       { PROVIDER_FIELDS: 'plan=early' },
-      [
-        'fields',
-        create,
-        [
-          [FIND, absent],
-          [CREATE, { ...full, properties: { plan: 'early' } }, made],
-        ],
-        'created',
-      ],
+      ['fields', create, [unknown, [CREATE, { ...full, properties: { plan: 'early' } }, made]], 'created'],
     ],
   ],
 )
