@@ -84,9 +84,11 @@ describe('an answer', () => {
   }
 
   test('to a call that is safe leaves no doubt', async t => {
-    const { url } = await serving(t, response => response.writeHead(500).end())
+    const { url } = await serving(t, (response, { query }) =>
+      'reset' in query ? response.socket?.resetAndDestroy() : response.writeHead(500).end(),
+    )
     for (const more of [{ method: 'GET', body: undefined }, { safe: true }] as const) {
-      assert.equal(outcome(await create(url, more)), 'unreachable')
+      for (const each of [url, `${url}/?reset`]) assert.equal(outcome(await create(each, more)), 'unreachable')
     }
   })
 

@@ -26,7 +26,7 @@ vendorTable(
     [
       'another contact is none',
       create,
-      [[FIND, { status: 200, body: { subscribers: [{ id: 8 }] } }], creation],
+      [[FIND, { status: 200, body: { subscribers: [{ ...subscriber, email_address: 'x@example.com' }] } }], creation],
       'created',
     ],
     ['a look-up without a list leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
