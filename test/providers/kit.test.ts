@@ -32,7 +32,7 @@ vendorTable(
     ['a look-up without a list leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
     ['an invalid address', create, [unknown, [CREATE, error(422, 'Email address is invalid')]], 'refused'],
     ['another refusal keeps the signup', create, [unknown, [CREATE, error(422, 'Custom field is unknown')]], /422/],
-    ['too many calls, in plain text', create, [[FIND, { status: 429, body: 'Retry later' }]], 'unreachable'],
+    ['too many calls, in plain text', create, [[FIND, { status: 429, body: 'Retry later' }]], 'rate limited'],
     ['the tag that starts the automation', notify, [[TAG, { email_address }, tagged]], 'delivered'],
     [
       'the same by the id',
