@@ -48,9 +48,9 @@ export const buttondown: Vendor<typeof settings> = {
   refusesAddress: ({ status, json }) =>
     (status === 400 && /^(?:email_invalid|email_blocked|subscriber_suppressed)$/.test(json?.code)) ||
     (status === 422 && json?.detail?.[0]?.loc?.includes?.('email_address')),
-  // The daily limit is a 400 whose text recommends imports. The firewall weighs our own address, too.
+  // The daily limit is a 400 whose text recommends imports.
   isThrottled: ({ status, json }) =>
-    status === 400 && (/^(?:rate_limited|subscriber_blocked)$/.test(json?.code) || /\bimports\b/.test(json?.detail)),
+    status === 400 && (json?.code === 'rate_limited' || /\bimports\b/.test(json?.detail)),
 
   notifies: ({ BUTTONDOWN_EMAIL_ID: mail }) => mail !== undefined,
   notify({ id, contact: { email, providerId } }, { settings, post }) {
