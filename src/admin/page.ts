@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { escapeHtml } from '../pages/html.ts'
+import { escapeHtml } from '../http/html.ts'
 import { type Counts, type DeliveryCount, type Stats, statsOf, timezone } from '../waitlist/alerts/counts.ts'
 import type { Snapshot } from './server.ts'
 

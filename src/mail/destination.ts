@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Links } from '../confirm/token.ts'
 import type { OwnDestination } from '../delivery/destination.ts'
-import { escapeHtml } from '../pages/html.ts'
+import { escapeHtml } from '../http/html.ts'
 import { CODE_LENGTH, type Contact, type EventKind, eventKinds } from '../signup/contact.ts'
 import { letterOf } from './letters.ts'
 import { CONCURRENCY, type MailResult, type MailServer } from './send.ts'

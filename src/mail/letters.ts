@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { ACCENT } from '../http/html.ts'
 import type { EventKind } from '../signup/contact.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
 import { unknownPlaceholder } from './template.ts'
@@ -111,8 +112,7 @@ function ourLetter(kind: EventKind, hasInviteLink: boolean): Letter {
   return { subject, text: `${parts.filter(part => part !== undefined).join('\n\n')}\n`, html: htmlOf(letter) }
 }
 
-const BUTTON =
-  'display: inline-block; padding: 14px 28px; border-radius: 8px; background: #3547c8; color: #fff; font-weight: 600; text-decoration: none'
+const BUTTON = `display: inline-block; padding: 14px 28px; border-radius: 8px; background: ${ACCENT}; color: #fff; font-weight: 600; text-decoration: none`
 const CODE =
   'display: inline-block; padding: 12px 20px; border: 1px solid #999; border-radius: 8px; font: 18px monospace'
 const SMALL = 'margin: 0 0 16px; font-size: 14px; opacity: 0.75'
