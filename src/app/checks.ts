@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { readDomains } from '../holds/domains.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'
 import { paths } from '../http/paths.ts'
-import { type CertificateFiles, DAY, expiryOf, firstCertificate, validFor } from '../http/tls.ts'
+import { type CertificateFiles, readPair } from '../http/tls.ts'
 import { TEST_SENTENCE } from '../notify/channel.ts'
 import type { EventKind } from '../signup/contact.ts'
 import type { Integrity } from '../store/integrity.ts'
@@ -252,15 +252,17 @@ function wrong(what: string, error: unknown): CheckResult {
 function certificateIn(files: CertificateFiles): CheckResult {
   const what = 'certificate'
   try {
-    const pair = firstCertificate(files)
-    const expiry = expiryOf(pair)
-    if (expiry !== null) return { what, is: expiry.isExpired ? 'wrong' : 'note', why: expiry.sentence }
-    return {
-      what,
-      is: 'ok',
-      why: `the key belongs to it, and it is valid for ${Math.floor(validFor(pair) / DAY)} days`,
-    }
+    const { expires } = readPair(files)
+    const days = Math.floor((expires.getTime() - Date.now()) / DAY)
+    const at = expires.toISOString()
+    if (days < 0) return { what, is: 'wrong', why: `it expired on ${at}, and clients refuse it. Renew it.` }
+    if (days < EXPIRES_SOON) return { what, is: 'note', why: `it expires on ${at}, in ${days} days. Renew it.` }
+    return { what, is: 'ok', why: `the key belongs to it, and it is valid for ${days} days` }
   } catch (error) {
     return wrong(what, error)
   }
 }
+
+const DAY = 86_400_000
+/** Days. Certificates are usually renewed a month before they expire. */
+const EXPIRES_SOON = 14

@@ -10,6 +10,9 @@ import { eventWorker } from '../delivery/events.ts'
 import { handover } from '../delivery/handover.ts'
 import { eraseContact } from '../erase/store.ts'
 import { openDomains } from '../holds/domains.ts'
+import type { Parts } from '../http/context.ts'
+import { readMessages } from '../http/messages/file.ts'
+import { languagesOf, untranslated } from '../http/messages/languages.ts'
 import { openServer } from '../http/server.ts'
 import { invitationRoute } from '../invite/route.ts'
 import { alerts } from '../notify/alerts.ts'
@@ -26,6 +29,7 @@ import {
   targetsOf,
 } from './adapters.ts'
 import { cleanUp } from './cleanup.ts'
+import { routesOf } from './routes.ts'
 import { stop } from './stop.ts'
 import type { Telemetry } from './telemetry.ts'
 
@@ -135,8 +139,10 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         log,
       })
     }
-    const server = await openServer(config, {
+    const { messagesFile } = config
+    const service: Parts = {
       version,
+      languages: messagesFile === null ? untranslated : languagesOf(readMessages(messagesFile)),
       store,
       join: visits.join,
       limiter,
@@ -162,7 +168,8 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       signal: outbound.signal,
       log,
       telemetry,
-    })
+    }
+    const server = await openServer(config, service, routesOf)
     for (const each of [...workers, ...channelWorkers]) each.start()
     void cleanUp(store, targets.provider, log, leaving.signal)
     return {

@@ -40,9 +40,6 @@ export async function readConfig(env: Environment): Promise<ConfigResult> {
     mistakes.push('BASE_URL must start with https: when TLS_CERT_FILE and TLS_KEY_FILE are set')
   }
   const secure = baseUrl === null ? tls !== null : baseUrl.startsWith('https:')
-  const sameSite = values.COOKIE_SAME_SITE
-  // rfc6265bis §5.7: browsers drop such a cookie unless it is Secure.
-  if (!secure && sameSite === 'none') mistakes.push('COOKIE_SAME_SITE must not be none unless BASE_URL is https')
 
   // 0 is any free port, each time another one.
   if (values.ADMIN_LISTEN?.port && values.ADMIN_LISTEN.port === values.PORT) {
@@ -110,7 +107,7 @@ const configOf = (values: Values, { secure, ...checked }: Checked) => ({
   proxies: values.TRUST_PROXY ?? ({ kind: 'none' } as const),
   quota: { limit: values.RATE_LIMIT.count, window: values.RATE_LIMIT.time / 1_000 },
   corsOrigins: values.CORS_ORIGINS ?? [],
-  cookie: { sameSite: values.COOKIE_SAME_SITE, secure },
+  cookie: { secure, crossSite: values.CORS_ORIGINS !== undefined },
   trackSources: values.TRACK_SOURCES,
   disclosesMembership: values.DISCLOSE_MEMBERSHIP,
   holds: holdsOf(values, checked.challenge !== null),

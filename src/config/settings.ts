@@ -102,11 +102,6 @@ export const settings = {
     allowed: 'must be a list of origins such as https://example.com,https://www.example.com',
     read: (text: string) => listOf(origin, text),
   },
-  COOKIE_SAME_SITE: {
-    meaning: 'SameSite of the cookie; none is for landing pages on another site and needs an https BASE_URL.',
-    default: 'lax',
-    ...oneOf('lax', 'strict', 'none'),
-  },
   CHALLENGE: {
     meaning: "What a visitor's browser must solve before a signup is taken (docs/bots.md).",
     default: 'none',

@@ -1,7 +1,7 @@
 import { escapeHtml, htmlPage, pageHeaders, styleSheet } from '../http/html.ts'
 import { type Language, say } from '../http/messages/languages.ts'
 import { type LinkKey, ofLinks } from '../http/messages/links.ts'
-import { type Answer, contentFields, fieldList } from '../http/response.ts'
+import type { Answer } from '../http/response.ts'
 
 const style = styleSheet(new URL('./page.css', import.meta.url))
 
@@ -79,10 +79,5 @@ ${main.join('')}</main>
 <footer><a href="${escapeHtml(site)}">${html('link.back')}</a></footer>
 `,
   })
-  const body = Buffer.from(page)
-  return {
-    status,
-    fields: [...fieldList({ ...headers, ...is.fields }), ...contentFields('text/html; charset=utf-8', body.length)],
-    body,
-  }
+  return { status, headers: { ...headers, ...is.fields, 'content-type': 'text/html; charset=utf-8' }, body: page }
 }

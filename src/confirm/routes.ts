@@ -1,6 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { skipBody } from '../http/body.ts'
-import { type Refusal, refuse } from '../http/errors.ts'
 import type { Languages } from '../http/messages/languages.ts'
 import type { Answer } from '../http/response.ts'
 import { linkPage, type PageSettings, type Shown } from './page.ts'
@@ -74,15 +72,14 @@ function linkRoutes(
   async function answer(
     request: IncomingMessage,
     reqId: number,
-    resultOf: (token: Token) => Promise<Result | Refusal>,
+    resultOf: (token: Token) => Promise<Result>,
   ): Promise<Answer> {
     const page = ({ shown, email }: Result) =>
       linkPage(shown, settings, languages.of(request.headers['accept-language']), email)
     try {
       const token = readToken(purpose, tokenIn(request.url), links.secret, Date.now())
       if (token === null) return page({ shown: 'invalid' })
-      const result = await resultOf(token)
-      return 'shown' in result ? page(result) : refuse(result)
+      return page(await resultOf(token))
     } catch (error) {
       failed(error, reqId)
       return page({ shown: 'failed' })
@@ -91,10 +88,8 @@ function linkRoutes(
 
   return {
     GET: (request: IncomingMessage, _: ServerResponse, reqId: number) => answer(request, reqId, show),
-    POST: (request: IncomingMessage, response: ServerResponse, reqId: number) =>
+    POST: (request: IncomingMessage, _: ServerResponse, reqId: number) =>
       answer(request, reqId, async token => {
-        const refusal = await skipBody(request, response)
-        if (refusal !== null) return refusal
         const shown = await show(token)
         if (shown.shown !== 'confirm' && shown.shown !== 'leave') return shown
         const acted = await act(token)

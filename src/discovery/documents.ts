@@ -1,5 +1,5 @@
 import { paths } from '../http/paths.ts'
-import { publicFields } from '../http/response.ts'
+import { publicHeaders } from '../http/response.ts'
 import { document } from '../http/static.ts'
 import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
 import { docsHeaders, docsMarkdown, docsPage } from './docs.ts'
@@ -9,12 +9,12 @@ import { type Installation, openapi, selfDescription } from './openapi.ts'
 export function discoveryDocuments(installation: Installation) {
   const { base } = installation
   const api = openapi(installation)
-  const headers = { ...publicFields, 'cache-control': 'public, max-age=3600', link: catalogLink(base) }
+  const headers = { ...publicHeaders, 'cache-control': 'public, max-age=3600', link: catalogLink(base) }
   const docs = { ...headers, vary: 'Accept' }
   const markdown = docsMarkdown(api, base)
   return {
     description: document('application/json', JSON.stringify(selfDescription(installation)), {
-      ...publicFields,
+      ...publicHeaders,
       'cache-control': 'public, max-age=300',
       link: descriptionLinks(base),
     }),
@@ -27,7 +27,7 @@ export function discoveryDocuments(installation: Installation) {
     page: document('text/html; charset=utf-8', docsPage(markdown, api, base), { ...docs, ...docsHeaders }),
     /** Of the answer to `/`, which redirects to the documentation. */
     redirect: {
-      ...publicFields,
+      ...publicHeaders,
       'cache-control': 'no-store',
       'content-length': '0',
       location: base + paths.docs,

@@ -1,7 +1,7 @@
 import type { Challenge } from '../challenges/index.ts'
 import { formIn } from '../http/messages/form.ts'
 import type { Languages } from '../http/messages/languages.ts'
-import { publicFields } from '../http/response.ts'
+import { publicHeaders } from '../http/response.ts'
 import { document } from '../http/static.ts'
 import { challengeScript, formScript } from './script.ts'
 
@@ -12,8 +12,8 @@ const JAVASCRIPT = 'text/javascript; charset=utf-8'
 /** What the form is made of, and what it asks of the service: the challenge to solve, and its sentences. */
 export function formDocuments({ challenge, languages }: { challenge: Challenge | null; languages: Languages }) {
   return {
-    form: document(JAVASCRIPT, formScript, { ...publicFields, 'cache-control': SCRIPT }),
-    formChallenge: document(JAVASCRIPT, challengeScript, { ...publicFields, 'cache-control': SCRIPT }),
+    form: document(JAVASCRIPT, formScript, { ...publicHeaders, 'cache-control': SCRIPT }),
+    formChallenge: document(JAVASCRIPT, challengeScript, { ...publicHeaders, 'cache-control': SCRIPT }),
     formSettings: new Map(
       languages.all.map(language => {
         const { words, fields } = formIn(language)
@@ -21,7 +21,7 @@ export function formDocuments({ challenge, languages }: { challenge: Challenge |
           challenge: challenge && { member: challenge.member, widget: challenge.widget },
           ...words,
         })
-        const kept = { ...publicFields, 'cache-control': 'public, max-age=300', ...fields }
+        const kept = { ...publicHeaders, 'cache-control': 'public, max-age=300', ...fields }
         return [language, document('application/json', text, kept)]
       }),
     ),

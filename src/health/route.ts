@@ -1,53 +1,32 @@
-import type { HttpSettings } from '../http/context.ts'
-import { draining, refuse, unhealthy } from '../http/errors.ts'
-import { HEALTH_FRESH, HEALTH_TIMEOUT } from '../http/limits.ts'
-import { type Answer, fieldList, jsonAnswer, publicFields, readableAnywhere, withFields } from '../http/response.ts'
-import type { Store } from '../store/store.ts'
+import type { Context } from '../http/context.ts'
+import { draining, unhealthy } from '../http/errors.ts'
+import { jsonAnswer, publicHeaders, readableAnywhere, withHeaders } from '../http/response.ts'
+import type { Route } from '../http/router.ts'
 import { resolvesWithin } from '../waitlist/timers.ts'
+
+/** Milliseconds for which a check of the store is good, and that it may take. */
+const FRESH = 1_000
+const TIMEOUT = 1_000
 
 /**
  * `GET /api/health`: the process and its store. Not the provider, whose outage must not take us out of rotation. The
- * store is checked at most once a second, for at most a second; `time` is always fresh, to the millisecond.
+ * store is checked at most once a second, and simultaneous reports share a check.
  */
-export function healthRoute(
-  { service, description }: Pick<HttpSettings, 'service' | 'description'>,
-  { store, isDraining }: { readonly store: Pick<Store, 'check'>; isDraining(): boolean },
-) {
-  const fields = fieldList({ ...publicFields, 'cache-control': 'no-store' })
-  const canStore = cached(() => resolvesWithin(store.check(), HEALTH_TIMEOUT), HEALTH_FRESH)
-
-  let reportedAt = 0
-  let healthy: Answer
-  const report = (able: boolean): Answer => {
-    if (!able) return withFields(refuse(unhealthy), readableAnywhere)
-    const now = Date.now()
-    if (now !== reportedAt) {
-      const report = { status: 'ok', service, description, time: new Date(now).toISOString() }
-      healthy = jsonAnswer(200, fields, report)
-      reportedAt = now
-    }
-    return healthy
-  }
-  return (): Answer | Promise<Answer> => {
-    if (isDraining()) return withFields(refuse(draining), readableAnywhere)
-    const able = canStore()
-    return typeof able === 'boolean' ? report(able) : able.then(report)
-  }
-}
-
-/** A TTL cache of one answer, `ttl` in milliseconds. Simultaneous callers share one question. */
-function cached(ask: () => Promise<boolean>, ttl: number): () => boolean | Promise<boolean> {
-  let answer: boolean | Promise<boolean> = false
-  let until = 0
-  return () => {
-    if (performance.now() < until) return answer
-    until = Number.POSITIVE_INFINITY
-    const asked = ask().then(result => {
-      until = performance.now() + ttl
-      answer = result
-      return result
+export function healthRoute({ settings: { service, description }, store, isDraining }: Context): Route {
+  let check: Promise<boolean> | undefined
+  let freshUntil = 0
+  const canStore = () => {
+    if (check !== undefined && performance.now() < freshUntil) return check
+    freshUntil = Number.POSITIVE_INFINITY
+    check = resolvesWithin(store.check(), TIMEOUT).finally(() => {
+      freshUntil = performance.now() + FRESH
     })
-    answer = asked
-    return asked
+    return check
+  }
+  return async () => {
+    if (isDraining()) return withHeaders(draining, readableAnywhere)
+    if (!(await canStore())) return withHeaders(unhealthy, readableAnywhere)
+    const headers = { ...publicHeaders, 'cache-control': 'no-store' }
+    return jsonAnswer(200, headers, { status: 'ok', service, description, time: new Date().toISOString() })
   }
 }

@@ -9,76 +9,59 @@ export type TrustedProxies =
   | { readonly kind: 'hops'; readonly hops: number }
   | { readonly kind: 'networks'; readonly networks: readonly string[] }
 
-/**
- * Makes the function that returns the key under which a client's attempts are counted.
- *
- * `peer` is the address of the socket, `forwardedFor` the value of X-Forwarded-For (several field lines joined by
- * commas). The key is an IPv4 address (also for IPv4-mapped IPv6, RFC 4291 §2.5.5.2) or an IPv6 network.
- *
- * The list is read from the right, as long as each address is a trusted proxy. Everything further left may be forged.
- */
-export function clientAddress(proxies: TrustedProxies): AddressOf<string> {
-  const addressOf = forwardedAddress(proxies)
-  return (...request) => clientKey(addressOf(...request))
-}
-
-export type AddressOf<Address> = (peer: string, forwardedFor: string | undefined) => Address
-
-/**
- * Makes the function that returns the client's own address, read in the same way; null for a private one too, which says
- * nothing to anybody else and may be that of a proxy.
- */
-export function visitorAddress(proxies: TrustedProxies): AddressOf<string | null> {
-  const addressOf = forwardedAddress(proxies)
-  return (...request) => {
-    const address = addressOf(...request)
-    return isPrivate(address) ? null : ipaddr.process(withoutZone(address)).toString()
-  }
-}
-
-function forwardedAddress(proxies: TrustedProxies): AddressOf<string> {
-  const trusts = trustIn(proxies)
-  return (peer, forwardedFor = '') => {
-    let address = peer
-    let rest = forwardedFor
-    let hop = 0
-    while (rest !== '' && trusts(address, hop)) {
-      const comma = rest.lastIndexOf(',')
-      const next = addressIn(rest.slice(comma + 1))
-      rest = comma === -1 || next === null ? '' : rest.slice(0, comma)
-      if (next === null) break
-      address = next
-      hop++
-    }
-    return address
-  }
-}
+type Trust = (address: string, hop: number) => boolean
 
 /** Leading bits that the IPv6 addresses of one client have in common: what a provider gives to one home (RFC 6177 §2). */
 const CLIENT_PREFIX = 56
 
-/**
- * Makes the function that returns the client behind a connection, under the same key; null for a trusted proxy, which brings
- * many clients. With a number of hops, every connection comes from a proxy.
- */
-export function connectionClient(proxies: TrustedProxies): (peer: string) => string | null {
+export function clientAddresses(proxies: TrustedProxies) {
   const trusts = trustIn(proxies)
-  return peer => (trusts(peer, 0) ? null : clientKey(peer))
+  return {
+    /** The address of the client behind a request. Node joins several lines of a header. */
+    of: ({ socket, headers }: IncomingMessage): string =>
+      forwardedAddress(trusts, socket.remoteAddress!, headers['x-forwarded-for'] as string | undefined),
+    /** The client behind a connection, as a key; null for a trusted proxy, which brings many clients. */
+    ofConnection: (peer: string): string | null => (trusts(peer, 0) ? null : clientKey(peer)),
+    isTrusted: (peer: string): boolean => trusts(peer, 0),
+  }
 }
 
-function trustIn(proxies: TrustedProxies): (address: string, hop: number) => boolean {
-  switch (proxies.kind) {
-    case 'none':
-      return () => false
-    case 'hops':
-      return (_, hop) => hop < proxies.hops
-    case 'networks': {
-      const networks = proxies.networks.map(network => ipaddr.parseCIDR(network))
-      return address => {
-        const parsed = ipaddr.process(withoutZone(address))
-        return networks.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
-      }
-    }
+/** `forwardedFor` is read from the right, as long as each address is a trusted proxy. Everything further left may be forged. */
+function forwardedAddress(trusts: Trust, peer: string, forwardedFor = ''): string {
+  const items = forwardedFor.split(',')
+  let address = peer
+  for (let hop = 0; items.length > 0 && trusts(address, hop); hop++) {
+    const next = addressIn(items.pop()!)
+    if (next === null) break
+    address = next
+  }
+  return address
+}
+
+/** The key under which a client is counted: an IPv4 address (also of IPv4-mapped IPv6, RFC 4291 §2.5.5.2) or an IPv6 network. */
+export function clientKey(address: string): string {
+  if (isIPv4(address)) return address
+  const parsed = ipaddr.process(withoutZone(address))
+  if (parsed.kind() === 'ipv4') return parsed.toString()
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${CLIENT_PREFIX}`)}/${CLIENT_PREFIX}`
+}
+
+/** Where proxies stand, and the visitors of a public service do not (RFC 1918, 3927, 4193, 4291, 6598). */
+const privateRanges = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'])
+
+/** Null for a private address, which says nothing to anybody else and may be that of a proxy. */
+export function publicAddress(address: string): string | null {
+  const parsed = ipaddr.process(withoutZone(address))
+  return privateRanges.has(parsed.range()) ? null : parsed.toString()
+}
+
+function trustIn(proxies: TrustedProxies): Trust {
+  if (proxies.kind === 'none') return () => false
+  if (proxies.kind === 'hops') return (_, hop) => hop < proxies.hops
+  const networks = proxies.networks.map(network => ipaddr.parseCIDR(network))
+  return address => {
+    const parsed = ipaddr.process(withoutZone(address))
+    return networks.some(([network, bits]) => parsed.kind() === network.kind() && parsed.match(network, bits))
   }
 }
 
@@ -91,32 +74,17 @@ function addressIn(item: string): string | null {
   return isIPv4(address) || ipaddr.IPv6.isValid(address) ? address : null
 }
 
-function clientKey(address: string): string {
-  if (isIPv4(address)) return address
-  const parsed = ipaddr.IPv6.parse(withoutZone(address))
-  if (parsed.isIPv4MappedAddress()) return parsed.toIPv4Address().toString()
-  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${CLIENT_PREFIX}`)}/${CLIENT_PREFIX}`
-}
-
-/** Where proxies stand, and the visitors of a public service do not (RFC 1918, 3927, 4193, 4291, 6598). */
-const privateRanges = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'])
-
-const isPrivate = (address: string): boolean => privateRanges.has(ipaddr.process(withoutZone(address)).range())
-
 /** RFC 4007 §11: a zone names an interface, not a host. */
-function withoutZone(address: string): string {
-  const percent = address.indexOf('%')
-  return percent === -1 ? address : address.slice(0, percent)
-}
+const withoutZone = (address: string): string => address.split('%', 1)[0]!
 
-/** Warns once of a proxy that TRUST_PROXY does not trust. A public address may be a visitor's, who may send any field. */
+/** Warns once of a proxy that TRUST_PROXY does not trust. A public address may be a visitor's, who may send any header. */
 export function warnUntrusted(proxies: TrustedProxies, log: Logger): (request: IncomingMessage) => void {
-  const trusts = trustIn(proxies)
+  const { isTrusted } = clientAddresses(proxies)
   let hasWarned = false
   return ({ socket, headers }) => {
     if (hasWarned || headers['x-forwarded-for'] === undefined) return
     const peer = socket.remoteAddress!
-    if (trusts(peer, 0) || !isPrivate(peer)) return
+    if (isTrusted(peer) || publicAddress(peer) !== null) return
     hasWarned = true
     log.warn(
       'A request came from a private address with X-Forwarded-For, which was ignored, since TRUST_PROXY does not trust that ' +

@@ -10,7 +10,8 @@ import type { CookieSettings } from '../signup/cookie.ts'
 import type { Joined } from '../signup/join.ts'
 import type { Store } from '../store/store.ts'
 import type { TrustedProxies } from './client-address.ts'
-import type { FieldList } from './response.ts'
+import type { Languages } from './messages/languages.ts'
+import type { Answer, Headers } from './response.ts'
 import type { CertificateFiles } from './tls.ts'
 
 /** The settings of the public server. They are handed down whole, and each part picks what it reads. */
@@ -42,16 +43,8 @@ export interface HttpSettings {
   readonly shutdownDelay: number
 }
 
-/** What the router tells its routes of a request. */
-export interface RouteParts {
-  /** The key under which a client's attempts are counted. */
-  clientOf(request: IncomingMessage): string
-  /** The CORS fields of every answer. */
-  corsFields(request: IncomingMessage): FieldList
-}
-
-/** What the public server is connected to. */
-export interface HttpParts {
+/** The parts of the running service that routes work with. */
+export interface Parts {
   /** Of this program. */
   readonly version: string
   /** For the health report, and to refuse signups that would wait too long. */
@@ -64,6 +57,8 @@ export interface HttpParts {
   /** Null: no proof is asked for. */
   readonly challenge: Challenge | null
   readonly links: LinkActions
+  /** Those of the form and of pages for people. */
+  readonly languages: Languages
   /** Whether the domain of an address is accepted; null: every one is. */
   readonly accepts: ((email: string) => boolean) | null
   /** Aborted when a stop can no longer wait for what a request asks elsewhere. */
@@ -71,4 +66,18 @@ export interface HttpParts {
   readonly log: Logger
   /** Null: nothing is counted and measured. */
   readonly telemetry: Telemetry | null
+}
+
+/** What every route is made from. */
+export interface Context extends Parts {
+  readonly settings: HttpSettings
+  /** The public origin, without a slash at the end. */
+  readonly baseUrl: string
+  /** The address of the client behind a request. */
+  addressOf(request: IncomingMessage): string
+  /** The CORS headers of every answer to a landing page. */
+  corsHeaders(request: IncomingMessage): Headers
+  /** Logs an outage of the store or a bug. Returns the answer to it. */
+  failed(error: unknown, reqId: number): Answer
+  isDraining(): boolean
 }

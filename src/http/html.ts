@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { securityFields } from './response.ts'
+import { securityHeaders } from './response.ts'
 
 /** What the HTML pages share: the documentation, the pages behind links in mails, the operator's page. None runs a script. */
 
@@ -73,7 +73,7 @@ ${body}</body>
  */
 export function pageHeaders(style: string, formAction: "'none'" | "'self'"): Readonly<Record<string, string>> {
   return {
-    ...securityFields,
+    ...securityHeaders,
     'content-security-policy': [
       "default-src 'none'",
       `style-src ${hashSource(style)}`,

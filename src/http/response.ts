@@ -1,54 +1,38 @@
 import type { ServerResponse } from 'node:http'
-import { awaitReader } from './connections.ts'
 
-/** Response fields in the form that Node writes fastest: name, value, name, value, … Names are lower case. */
-export type FieldList = readonly string[]
+/** Response headers; names are lower case. */
+export type Headers = Readonly<Record<string, string>>
 
-/** A whole answer, except for Date and the connection's fields, which Node adds. */
+/** A whole answer, except for Content-Length and what Node adds (Date, Connection). */
 export interface Answer {
   readonly status: number
-  readonly fields: FieldList
-  /** Null if the status has no content (204, 304) or the content is empty. */
+  readonly headers: Headers
+  /** Null if the status has no content (204, 304). */
   readonly body: string | Buffer | null
-  /** Node copies ASCII text as it is; any other text must be encoded. */
-  readonly isAscii?: boolean
 }
 
-export const fieldList = (fields: Readonly<Record<string, string>>): FieldList => Object.entries(fields).flat()
+/** The media type has no `charset` parameter (RFC 8259 §11). */
+export const jsonAnswer = (status: number, headers: Headers, value: object): Answer => ({
+  status,
+  headers: { ...headers, 'content-type': 'application/json' },
+  body: JSON.stringify(value),
+})
 
-/** The fields of a body. Without its length Node would send it in chunks. */
-export const contentFields = (type: string, bytes: number): FieldList => [
-  'content-type',
-  type,
-  'content-length',
-  String(bytes),
-]
+export const withHeaders = (answer: Answer, headers: Headers): Answer => ({
+  ...answer,
+  headers: { ...answer.headers, ...headers },
+})
 
-/** A JSON answer. The media type has no `charset` parameter (RFC 8259 §11). */
-export function jsonAnswer(status: number, fields: FieldList, value: object): Answer {
-  const body = JSON.stringify(value)
-  const bytes = Buffer.byteLength(body)
-  const isAscii = bytes === body.length
-  return { status, fields: [...fields, ...contentFields('application/json', bytes)], body, isAscii }
+/** To a HEAD request Node sends only the head (RFC 9110 §9.3.2). */
+export function send(response: ServerResponse, { status, headers, body }: Answer): void {
+  if (body === null) response.writeHead(status, headers).end()
+  else response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
 }
 
-export const withFields = (answer: Answer, fields: FieldList): Answer =>
-  fields.length === 0 ? answer : { ...answer, fields: [...fields, ...answer.fields] }
+// Headers that many answers share.
 
-/** Sends an answer. To a HEAD request Node sends only the fields (RFC 9110 §9.3.2). */
-export function send(response: ServerResponse, { status, fields, body, isAscii }: Answer): void {
-  response.writeHead(status, fields as string[])
-  if (body === null) response.end()
-  else response.end(body, isAscii === true ? 'latin1' : 'utf8')
-  awaitReader(response)
-}
-
-// Fields that many answers share.
-
-type Fields = Readonly<Record<string, string>>
-
-/** OWASP REST Security cheat sheet, "Security Headers". The HTML page replaces some of them. */
-export const securityFields: Fields = {
+/** OWASP REST Security cheat sheet, "Security Headers". HTML pages replace some of them. */
+export const securityHeaders: Headers = {
   'x-content-type-options': 'nosniff',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-frame-options': 'DENY',
@@ -56,16 +40,18 @@ export const securityFields: Fields = {
   'cross-origin-resource-policy': 'same-origin',
 }
 
-const anyOrigin: Fields = {
+/** Any page may read the answer, without credentials. */
+export const readableAnywhere: Headers = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'Link, ETag',
 }
 
-/** For public, read-only resources: any page may read them, without credentials. */
-export const publicFields: Fields = { ...securityFields, ...anyOrigin, 'cross-origin-resource-policy': 'cross-origin' }
-
-/** The same for their errors. */
-export const readableAnywhere = fieldList(anyOrigin)
+/** For public, read-only resources. */
+export const publicHeaders: Headers = {
+  ...securityHeaders,
+  ...readableAnywhere,
+  'cross-origin-resource-policy': 'cross-origin',
+}
 
 /** RFC 6797 §6.1. Only sent over TLS (§7.2). */
-export const strictTransportSecurity = fieldList({ 'strict-transport-security': 'max-age=31536000' })
+export const strictTransportSecurity: Headers = { 'strict-transport-security': 'max-age=31536000' }

@@ -191,11 +191,3 @@ test('without the store a link says to try again, and its token is in no log', a
     assert.ok(!JSON.stringify(logged).includes(links[purpose].split('token=')[1]!.slice(0, 20)))
   }
 })
-
-test('a body is bounded as that of a signup', async t => {
-  const { signedUp, states } = await opened(t)
-  const { unsubscribe } = await signedUp('ada@example.com')
-  const { status } = await fetch(unsubscribe, { ...post, body: 'x'.repeat(16 * 1024 + 1) })
-  assert.equal(status, 413)
-  assert.deepEqual(await states(), [['ada@example.com', 'unconfirmed']])
-})

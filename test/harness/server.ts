@@ -1,8 +1,10 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { challengeLimiter } from '../../src/app/adapters.ts'
+import { routesOf } from '../../src/app/routes.ts'
 import { readConfig } from '../../src/config/config.ts'
-import type { HttpParts } from '../../src/http/context.ts'
+import type { Parts } from '../../src/http/context.ts'
+import { untranslated } from '../../src/http/messages/languages.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
 import { memoryLimiter } from '../../src/rate-limit/memory.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/signup/join.ts'
@@ -25,7 +27,7 @@ export async function openTestServer(
   test: Pick<TestContext, 'after'>,
   env: Record<string, string> = {},
   change: (store: Store) => Store = store => store,
-  parts: Partial<HttpParts> = {},
+  parts: Partial<Parts> = {},
 ): Promise<TestServer> {
   const result = await readConfig({
     HOST: '127.0.0.1',
@@ -53,20 +55,25 @@ export async function openTestServer(
     signal,
     announce() {},
   }
-  const server = await openServer(config, {
-    version: '0.0.0',
-    store: behind,
-    join: signup => joinWaitlist(signup, joinParts),
-    limiter,
-    challengeLimiter: challengeLimiter(config),
-    challenge: null,
-    links: { secret: '00', find: async () => undefined, confirm: async () => null, async leave() {} },
-    accepts: null,
-    signal,
-    log,
-    telemetry: null,
-    ...parts,
-  })
+  const server = await openServer(
+    config,
+    {
+      languages: untranslated,
+      version: '0.0.0',
+      store: behind,
+      join: signup => joinWaitlist(signup, joinParts),
+      limiter,
+      challengeLimiter: challengeLimiter(config),
+      challenge: null,
+      links: { secret: '00', find: async () => undefined, confirm: async () => null, async leave() {} },
+      accepts: null,
+      signal,
+      log,
+      telemetry: null,
+      ...parts,
+    },
+    routesOf,
+  )
   close = async () => {
     await server.close()
     await store.close()

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import { test } from 'node:test'
 import type { Logger } from 'pino'
-import { clientAddress, type TrustedProxies, warnUntrusted } from '../../src/http/client-address.ts'
+import { clientAddresses, clientKey, type TrustedProxies, warnUntrusted } from '../../src/http/client-address.ts'
 import { clientOf } from '../harness/client.ts'
 import { complaintsIn } from '../harness/program.ts'
 import { send } from '../harness/raw.ts'
@@ -67,7 +67,8 @@ const rows: readonly [
 
 test('C-39…C-43: who the client is', () => {
   for (const [item, what, proxies, peer, forwarded, key] of rows) {
-    assert.equal(clientAddress(proxies)(peer, forwarded), key, `${item}: ${what}`)
+    const request = { socket: { remoteAddress: peer }, headers: { 'x-forwarded-for': forwarded } }
+    assert.equal(clientKey(clientAddresses(proxies).of(request as unknown as IncomingMessage)), key, `${item}: ${what}`)
   }
 })
 

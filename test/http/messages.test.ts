@@ -8,23 +8,18 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { checkAll } from '../../src/app/checks.ts'
 import { readConfig } from '../../src/config/config.ts'
-import * as refusals from '../../src/http/errors.ts'
 import { placeholdersIn, readMessages, translatable } from '../../src/http/messages/file.ts'
 import { languagesOf } from '../../src/http/messages/languages.ts'
-import { type Key, sentences } from '../../src/http/messages/sentences.ts'
+import { sentences } from '../../src/http/messages/sentences.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { blocksOf, textOf } from '../documents.ts'
-import { type Answer, type Client, clientOf } from '../harness/client.ts'
+import { clientOf } from '../harness/client.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { runCommand } from '../harness/program.ts'
-import { startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
-import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 
 const example = (name: string): string => fileURLToPath(new URL(`../../examples/messages/${name}`, import.meta.url))
 const delivered = readMessages(example('messages.json'))
-const languages = languagesOf(delivered)
-const ada = { name: 'Ada', email: 'ada@example.com' }
 
 function written(t: Pick<TestContext, 'after'>, content: unknown): string {
   const path = join(temporaryFolder(t), 'messages.json')
@@ -111,119 +106,12 @@ test('what is remembered of Accept-Language is bounded', () => {
   assert.equal(tag, 'de\n')
 })
 
-/** All that an answer says besides its sentence, and what a clock decides. */
-function apart({ status, headers, json }: Answer) {
-  const { 'content-language': language, vary, ...fields } = Object.fromEntries(headers)
-  for (const name of ['date', 'content-length', 'ratelimit', 'retry-after']) if (name in fields) fields[name] = ''
-  const { message, error, contactId, ...rest } = json
-  return { told: message ?? error, language, vary, rest: { status, fields, isNew: contactId !== undefined, ...rest } }
-}
-
-/** One of each kind, in an order that brings all of them about, by a client of its own. */
-async function tour(
-  { signUp }: Client,
-  client: number,
-  tag: string,
-): Promise<readonly (readonly [Key | null, Answer])[]> {
-  const asked = { 'accept-language': `tlh, ${tag}-XX;q=0.9, en;q=0.1`, 'x-forwarded-for': `198.51.100.${client}` }
-  const email = `ada.${client}@example.com`
-  return [
-    ['new', await signUp({ ...ada, email }, asked)],
-    ['known', await signUp({ ...ada, email }, asked)],
-    ['nameMissing', await signUp({ ...ada, name: ' ' }, asked)],
-    ['emailInvalid', await signUp({ ...ada, email: 'ada@' }, asked)],
-    [null, await signUp({ ...ada, name: 7 }, asked)],
-    [null, await signUp('{', asked)],
-    [null, await signUp('{}', { ...asked, 'content-type': 'text/plain' })],
-    ['tooManyAttempts', await signUp(ada, asked)],
-  ]
-}
-
-const LIMIT = { RATE_LIMIT: '7/1d', TRUST_PROXY: '1' }
-
 describe('with the file of examples/messages', { concurrency: true }, () => {
-  test('C-33: each visitor is told the same in their language, and only the sentence differs', async t => {
-    const [off, on] = await Promise.all(
-      [{}, { MESSAGES_FILE: example('messages.json') }].map(async env =>
-        clientOf(await startService(t, { ...LIMIT, ...env })),
-      ),
-    )
-    const english = await tour(off!, 0, 'de')
-    for (const [client, { tag, sentences: translation }] of languages.all.entries()) {
-      for (const [i, [key, answer]] of (await tour(on!, client, tag)).entries()) {
-        const without = apart(english[i]![1])
-        const { told, language, vary, rest } = apart(answer)
-        assert.deepEqual([without.language, without.vary], [undefined, 'Origin'])
-        assert.deepEqual(rest, without.rest)
-        assert.equal(vary, 'Origin, Accept-Language')
-        const isTranslated = key !== null && tag !== 'en'
-        assert.equal(language, isTranslated ? tag : 'en')
-        const expected = isTranslated ? translation[key]! : key === null ? without.told : sentences[key]
-        const [before, after] = expected.split('{wait}')
-        assert.ok(after === undefined ? told === before : told.startsWith(before) && told.endsWith(after), told)
-      }
-    }
-  })
-
-  test('a placeholder is filled in wherever it stands', () => {
-    const twice = { ...languages.of('en'), sentences: { tooManyAttempts: '{wait}: try again in {wait}' } }
-    const { error } = JSON.parse(String(refusals.refuse(refusals.tooManyAttempts(30), twice).body))
-    assert.equal(error, '30 seconds: try again in 30 seconds')
-  })
-
-  test('every refusal that a person meets is translated, and fits what the document promises of it', () => {
-    const made = Object.values(refusals).filter(each => typeof each === 'object')
-    const all = [
-      ...made,
-      ...Object.values(sentences).map(refusals.invalidSignup),
-      ...[1, 2, 3, 11, 86_400].map(refusals.tooManyAttempts),
-      refusals.addressRefused('it is not valid there'),
-    ].filter(({ told }) => told !== null)
-    const keys = new Set(all.map(({ told }) => told!.key))
-    assert.deepEqual(
-      Object.keys(sentences).filter(key => !keys.has(key as Key)),
-      ['new', 'known', 'recorded', 'unconfirmed', 'recordedOrAsked'],
-    )
-    for (const language of languages.all) {
-      for (const refusal of all) {
-        const answer = refusals.refuse(refusal, language)
-        assert.equal(answer.status, refusal.status)
-        const { error } = JSON.parse(String(answer.body))
-        assert.ok(error.length > 0 && [...error].length <= 200 && !error.includes('{'), error)
-        if (language.tag === 'en') assert.equal(error, refusal.error)
-        else assert.notEqual(error, refusal.error)
-        assert.equal(answer.fields[answer.fields.indexOf('content-language') + 1], language.tag)
-      }
-    }
-    const german = languages.of('de')
-    const waits = [1, 30].map(seconds => String(refusals.refuse(refusals.tooManyAttempts(seconds), german).body))
-    assert.match(waits.join(), /in 1 Sekunde noch.* in 30 Sekunden noch/)
-  })
-
-  test('a signup that waits for the provider is told so, with its field', async t => {
-    const vendor = await startReceiver(t, loopsFake().answer)
-    vendor.next('reset before')
-    const env = { PROVIDER: 'loops', ...loopsSettings(vendor.url), MESSAGES_FILE: example('messages.json') }
-    const { signUp } = await clientOf(await startService(t, env))
-    const { status, headers, json } = await signUp(ada, { 'accept-language': 'fr' })
-    assert.equal(status, 502)
-    assert.equal(headers.get('waitlist-signup'), 'saved')
-    assert.equal(json.error, delivered.get('fr')!.providerSaved)
-  })
-
-  test('C-60: where membership is not disclosed, no language tells it', async t => {
-    const env = { DISCLOSE_MEMBERSHIP: 'false', HOLD_ABOVE: '1', MESSAGES_FILE: example('messages.json') }
-    const { signUp } = await clientOf(await startService(t, env))
-    const asked = { 'accept-language': 'ja' }
-    const heard = ({ status, headers, text }: Answer) => {
-      const { date: _, ratelimit: __, ...fields } = Object.fromEntries(headers)
-      return { status, fields, text }
-    }
-    const first = heard(await signUp(ada, asked))
-    assert.equal(JSON.parse(first.text).message, delivered.get('ja')!.recorded)
-    for (const email of [ada.email, 'held@example.com', 'held@example.com']) {
-      assert.deepEqual(heard(await signUp({ ...ada, email }, asked)), first)
-    }
+  test('the API speaks English', async t => {
+    const { signUp } = await clientOf(await startService(t, { MESSAGES_FILE: example('messages.json') }))
+    const { headers, json } = await signUp({ name: 'Ada', email: 'ada@example.com' }, { 'accept-language': 'de' })
+    assert.equal(json.message, sentences.new)
+    assert.deepEqual([headers.get('content-language'), headers.get('vary')], [null, 'Origin'])
   })
 
   test('C-32, C-33: the form is told the sentences of its visitor, and each language has a tag of its own', async t => {
@@ -232,17 +120,17 @@ describe('with the file of examples/messages', { concurrency: true }, () => {
     for (const [tag, translation] of [...delivered, ['en', translatable] as const]) {
       const headers = { 'accept-language': tag }
       const { headers: fields, json } = await request('/form.json', { headers })
-      const { language, dir, sentences, refusals } = json
+      const { language, dir, sentences: told, refusals } = json
       assert.deepEqual([language, dir], [tag, tag === 'ar' ? 'rtl' : 'ltr'])
       const expected = Object.entries(translation).filter(([key]) => key.startsWith('form.'))
       assert.deepEqual(
-        Object.entries(sentences)
+        Object.entries(told)
           .map(([key, sentence]) => [`form.${key}`, sentence])
           .sort(),
         expected.sort(),
       )
       assert.ok(
-        refusals.some(([start, field]: [string, string]) => start === translation.emailInvalid && field === 'email'),
+        refusals.some(([start, field]: [string, string]) => start === sentences.emailInvalid && field === 'email'),
       )
       assert.deepEqual([fields.get('content-language'), fields.get('vary')], [tag, 'Accept-Language'])
       const etag = fields.get('etag')!
@@ -281,21 +169,6 @@ describe('the files of examples/messages', () => {
 })
 
 describe('a file of messages', { concurrency: true }, () => {
-  test('what it lacks is in English, sentence by sentence, and it may replace our English', async t => {
-    const file = written(t, `\uFEFF${JSON.stringify({ 'pt-br': { new: 'Oi!' }, EN: { known: 'Welcome back!' } })}`)
-    const { request, signUp } = await clientOf(await startService(t, { MESSAGES_FILE: file }))
-    const told = async (body: object, tag: string) => {
-      const { headers, json } = await signUp(body, { 'accept-language': tag })
-      return [headers.get('content-language'), json.message ?? json.error]
-    }
-    assert.deepEqual(await told(ada, 'pt-BR'), ['pt-BR', 'Oi!'])
-    assert.deepEqual(await told(ada, 'pt-BR'), ['en', 'Welcome back!'])
-    assert.deepEqual(await told(ada, 'en-US'), ['en', 'Welcome back!'])
-    assert.deepEqual(await told({ ...ada, name: '' }, 'pt-BR'), ['en', 'name is required'])
-    const form = await request('/form.json', { headers: { 'accept-language': 'pt-BR' } })
-    assert.deepEqual([form.json.language, form.headers.get('content-language')], ['en', 'en'])
-  })
-
   test('the one that docs/api.md shows can be used', t => {
     const shown = blocksOf(textOf('docs/api.md')).filter(({ language }) => language === 'json')
     const [translations] = shown.map(({ lines }) => readMessages(written(t, lines.join('\n'))))

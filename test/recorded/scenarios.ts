@@ -258,7 +258,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
   'TLS, BASE_URL': { settings: { BASE_URL: 'https://wait.example' }, requests: brief, isTls: true },
   'TLS, CORS': { settings: cors, requests: brief, isTls: true },
   CORS: plain(cors, fully),
-  'CORS, a cookie for another site': plain({ ...cors, BASE_URL: 'https://wait.example', COOKIE_SAME_SITE: 'none' }),
+  'CORS, a cookie for another site': plain({ ...cors, BASE_URL: 'https://wait.example' }),
   'the service named': plain({ SERVICE_NAME: 'Björk’s "Hütte" <1>', SERVICE_DESCRIPTION: 'Früh dabei & *mehr*.' }),
   'the event named': plain({ EVENT_NAME: 'early.access' }),
   'membership undisclosed': plain({ DISCLOSE_MEMBERSHIP: 'false' }, fully),

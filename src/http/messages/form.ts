@@ -26,7 +26,7 @@ export function formIn(language: Language) {
       sentences: Object.fromEntries(said.map(([key, { sentence }]) => [key, sentence])),
       /** How refusals begin that are about a field. */
       refusals: Object.entries(aboutField).flatMap(([field, keys]) =>
-        keys.map(key => [say(language, { key }, sentences[key]).sentence, field] as const),
+        keys.map(key => [sentences[key], field] as const),
       ),
     },
   }
