@@ -16,28 +16,22 @@ const description =
   `<${b}/api/health>; rel="status"; type="application/json"`
 const announcement = `<${b}${CATALOG}>; rel="api-catalog"; type="application/linkset+json"`
 
-test('C-1…C-7: the catalog is a linkset of the API first and the catalog itself second', async () => {
-  const { status, json } = await request(CATALOG)
-  assert.equal(status, 200)
-  assert.deepEqual(json, {
-    linkset: [
-      {
-        anchor: `${b}/api/waitlist`,
-        'service-desc': [{ href: `${b}/api/openapi.json`, type: 'application/json' }],
-        'service-doc': [{ href: `${b}/docs/api`, type: 'text/html' }],
-        status: [{ href: `${b}/api/health`, type: 'application/json' }],
-      },
-      { anchor: b + CATALOG, item: [{ href: `${b}/api/waitlist`, type: 'application/json' }] },
-    ],
-  })
-})
-
-test('C-2, C-10, C-94: the media type of the catalog carries the quoted profile and no charset, whatever Accept says', async () => {
-  for (const accept of ['*/*', 'application/linkset+json, application/json', 'application/json', 'text/html']) {
-    const { status, headers } = await request(CATALOG, { headers: { accept } })
-    assert.equal(status, 200)
-    const profile = 'https://www.rfc-editor.org/info/rfc9727'
-    assert.equal(headers.get('content-type'), `application/linkset+json; profile="${profile}"`)
+test('C-1…C-7, C-10: the catalog is a linkset of the API first and itself second, whatever Accept says', async () => {
+  for (const accept of ['*/*', 'application/linkset+json, application/json', 'text/html']) {
+    const { status, headers, json } = await request(CATALOG, { headers: { accept } })
+    const type = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
+    assert.deepEqual([status, headers.get('content-type')], [200, type])
+    assert.deepEqual(json, {
+      linkset: [
+        {
+          anchor: `${b}/api/waitlist`,
+          'service-desc': [{ href: `${b}/api/openapi.json`, type: 'application/json' }],
+          'service-doc': [{ href: `${b}/docs/api`, type: 'text/html' }],
+          status: [{ href: `${b}/api/health`, type: 'application/json' }],
+        },
+        { anchor: b + CATALOG, item: [{ href: `${b}/api/waitlist`, type: 'application/json' }] },
+      ],
+    })
   }
 })
 
@@ -54,7 +48,7 @@ test('C-14, C-24, C-28: the self-description has its six members, as application
   })
 })
 
-test('C-3, C-8, C-11…C-13, C-94: GET and HEAD of each resource have the links that belong to it, and no others', async () => {
+test('C-3, C-11…C-13, C-94: GET and HEAD of each resource have the links that belong to it, and no others', async () => {
   for (const [path, status, link] of [
     [CATALOG, 200, `${announcement}, <${b}/api/waitlist>; rel="item"`],
     ['/api/waitlist', 200, description],
@@ -73,12 +67,11 @@ test('C-3, C-8, C-11…C-13, C-94: GET and HEAD of each resource have the links 
 test('C-15: each link leads to what its type says', async () => {
   for (const [, href, type] of description.matchAll(/<([^>]+)>; rel="[^"]+"; type="([^"]+)"/g)) {
     const target = await request(href!.slice(b.length))
-    assert.equal(target.status, 200)
-    assert.equal(target.headers.get('content-type')!.split(';')[0], type)
+    assert.deepEqual([target.status, target.headers.get('content-type')!.split(';')[0]], [200, type])
   }
 })
 
-test('C-94, C-95, C-97: what scanners look for and this service does not have is a 404, never a page', async () => {
+test('C-94, C-95, C-97: what scanners look for and this service does not have is a 404', async () => {
   const wellKnown = ['security.txt', 'oauth-authorization-server', 'mcp/server-card.json', 'agent-card.json', '']
   const files = ['robots.txt', 'sitemap.xml', 'favicon.ico', 'openapi.json', 'llms.txt', 'api', 'docs']
   for (const path of [...wellKnown.map(name => `/.well-known/${name}`), ...files.map(name => `/${name}`)]) {
@@ -102,12 +95,10 @@ test('C-45: links come from BASE_URL, never from what a request says about the h
 // biome-ignore lint/suspicious/noExplicitAny: the document is read as a stranger would read it
 type Any = any
 
-const operationsOf = (document: Any): [path: string, method: string, operation: Any][] =>
-  Object.entries<Any>(document.paths).flatMap(([path, item]) =>
-    Object.entries<Any>(item).map(([method, operation]): [string, string, Any] => [path, method, operation]),
-  )
-
 const document: Any = (await request('/api/openapi.json')).json
+const operations: [name: string, operation: Any][] = Object.entries<Any>(document.paths).flatMap(([path, item]) =>
+  Object.entries<Any>(item).map(([method, operation]): [string, Any] => [`${method} ${path}`, operation]),
+)
 
 /** Every object in the document, with the way to it. */
 function* objectsIn(value: Any, path: string[] = []): Generator<[path: string[], object: Any]> {
@@ -117,42 +108,56 @@ function* objectsIn(value: Any, path: string[] = []): Generator<[path: string[],
 }
 
 test('C-80, C-81: its root says who, where and under which licence, and that there is no authentication', () => {
-  for (const member of ['title', 'version', 'summary', 'description']) {
-    assert.ok(document.info[member].length > 0, member)
-  }
   assert.match(document.openapi, /^3\.1\.\d+$/)
-  assert.match(document.info.title, /Moonbase/)
+  assert.equal(document.info.title, 'Moonbase API')
   assert.equal(document.info.license.identifier, 'MIT')
-  assert.deepEqual(
-    document.servers.map(({ url }: Any) => url),
-    [b],
-  )
+  assert.deepEqual([document.servers[0].url, document.externalDocs.url], [b, `${b}/docs/api`])
   assert.deepEqual(document.security, [])
-  assert.equal(document.externalDocs.url, `${b}/docs/api`)
-  assert.ok(document.tags.every(({ description }: Any) => description.length > 0))
   assert.equal(document.jsonSchemaDialect, undefined)
   for (const [path, object] of objectsIn(document)) assert.equal(object.$id, undefined, path.join('.'))
 })
 
-test('C-63, C-82: each operation has an id, a summary, a description and one of the tags', async () => {
-  const tags = document.tags.map(({ name }: Any) => name)
-  const operations = operationsOf(document)
-  assert.deepEqual(operations.map(([path, method]) => `${method} ${path}`).sort(), [
-    'get /.well-known/api-catalog',
-    'get /api/health',
-    'get /api/openapi.json',
-    'get /api/waitlist',
-    'get /docs/api',
-    'post /api/waitlist',
-  ])
-  for (const [path, method, { operationId, summary, description, tags: own }] of operations) {
-    assert.match(operationId, /^[A-Za-z]+$/, `${method} ${path}`)
-    assert.ok(summary && description)
-    assert.equal(own.length, 1)
-    assert.ok(tags.includes(own[0]))
-  }
-  assert.equal(new Set(operations.map(([, , { operationId }]) => operationId)).size, operations.length)
+test('C-20, C-63, C-82, C-83, C-86: every endpoint is there with all that it can answer, and no default, link or webhook', () => {
+  assert.doesNotMatch(JSON.stringify(document), /"(?:links|webhooks)":/)
+  const cacheable = ['200', '304', '4XX', '500']
+  assert.deepEqual(
+    Object.fromEntries(operations.map(([name, { responses }]) => [name, Object.keys(responses).sort()])),
+    {
+      'post /api/waitlist': ['200', '400', '413', '415', '429', '4XX', '500', '502'],
+      'get /api/waitlist': cacheable,
+      'get /api/health': ['200', '4XX', '500', '503'],
+      'get /.well-known/api-catalog': cacheable,
+      'get /api/openapi.json': cacheable,
+      'get /docs/api': cacheable,
+    },
+  )
   assert.equal(document.paths['/api/waitlist'].post.requestBody.required, true)
+  for (const [name, { responses }] of operations) {
+    assert.equal(responses[304]?.content, undefined, name)
+    for (const [status, { content }] of Object.entries<Any>(responses)) {
+      if (!/^[45]/.test(status)) continue
+      assert.deepEqual(Object.keys(content), ['application/json'])
+      assert.deepEqual(content['application/json'].schema, { $ref: '#/components/schemas/Error' })
+    }
+  }
+})
+
+test('C-85, C-88: success members are optional and open, an error has exactly one member, all that we send is bounded', () => {
+  const { SignupRequest: _, ...sent } = document.components.schemas
+  const members = {
+    SignupResult: ['success', 'message', 'contactId', 'alreadyExisted', 'automationTriggered'],
+    SelfDescription: ['name', 'description', 'methods', 'service-desc', 'service-doc', 'status'],
+    HealthReport: ['status', 'service', 'description', 'time'],
+  }
+  for (const [name, names] of Object.entries(members)) {
+    const { properties, required, additionalProperties } = sent[name]
+    assert.deepEqual([Object.keys(properties), required, additionalProperties], [names, undefined, undefined])
+  }
+  assert.deepEqual([sent.Error.required, sent.Error.additionalProperties], [['error'], false])
+  for (const [path, { type, maxLength, const: constant, maxItems }] of objectsIn(sent)) {
+    if (type === 'string') assert.ok(maxLength > 0 || constant !== undefined, path.join('.'))
+    if (type === 'array') assert.ok(maxItems > 0, path.join('.'))
+  }
 })
 
 test('C-82: every example is valid against its schema', () => {
@@ -174,83 +179,11 @@ test('C-82: every example is valid against its schema', () => {
   assert.ok(count >= 15, `${count} examples`)
 })
 
-test('C-20, C-83, C-86: each operation declares what it can answer, and no default, link or webhook', async () => {
-  assert.doesNotMatch(JSON.stringify(document), /"(?:links|webhooks)":/)
-  const statuses = Object.fromEntries(
-    operationsOf(document).map(([path, method, { responses }]) => [`${method} ${path}`, Object.keys(responses).sort()]),
-  )
-  const cacheable = ['200', '304', '4XX', '500']
-  assert.deepEqual(statuses, {
-    'post /api/waitlist': ['200', '400', '413', '415', '429', '4XX', '500', '502'],
-    'get /api/waitlist': cacheable,
-    'get /api/health': ['200', '4XX', '500', '503'],
-    'get /.well-known/api-catalog': cacheable,
-    'get /api/openapi.json': cacheable,
-    'get /docs/api': cacheable,
-  })
-  for (const [path, , { responses }] of operationsOf(document)) {
-    assert.equal(responses[304]?.content, undefined, path)
-    for (const [status, { content }] of Object.entries<Any>(responses)) {
-      if (!/^[45]/.test(status)) continue
-      assert.deepEqual(Object.keys(content), ['application/json'])
-      assert.deepEqual(content['application/json'].schema, { $ref: '#/components/schemas/Error' })
-    }
-  }
-})
-
-test('C-84, C-88: the fields of each answer are declared, the quota on every answer of POST', async () => {
-  const { post, get } = document.paths['/api/waitlist']
-  for (const status of ['200', '400', '413', '415', '429', '500', '502']) {
-    const { headers } = post.responses[status]
-    assert.equal(headers.RateLimit.schema.type, 'string', status)
-    assert.equal(headers['RateLimit-Policy'].schema.type, 'string', status)
-    assert.deepEqual(headers['Cache-Control'].schema.const, 'no-store')
-  }
-  const { schema, required } = post.responses[429].headers['Retry-After']
-  assert.deepEqual([schema.type, schema.minimum, required], ['integer', 1, true])
-  assert.equal(post.responses[200].headers['Set-Cookie'].required, true)
-  assert.equal(get.responses[200].headers.Link.required, true)
-})
-
-test('C-85: success members are optional and open, an error has exactly one member', () => {
-  const { SignupResult, SelfDescription, HealthReport, Error: error } = document.components.schemas
-  const members = [
-    [SignupResult, ['success', 'message', 'contactId', 'alreadyExisted', 'automationTriggered']],
-    [SelfDescription, ['name', 'description', 'methods', 'service-desc', 'service-doc', 'status']],
-    [HealthReport, ['status', 'service', 'description', 'time']],
-  ]
-  for (const [schema, names] of members) {
-    assert.deepEqual(Object.keys(schema.properties), names)
-    assert.equal(schema.required, undefined)
-    assert.equal(schema.additionalProperties, undefined)
-  }
-  assert.deepEqual(error.required, ['error'])
-  assert.equal(error.additionalProperties, false)
-  assert.equal(error.properties.error.minLength, 1)
-})
-
-test('C-88: strings and arrays that we send are bounded', async () => {
-  for (const [path, object] of objectsIn(document.components.schemas)) {
-    const where = path.join('.')
-    if (path[0] === 'SignupRequest') continue // bounded by its patterns, since padding is legal
-    if (object.type === 'string') assert.ok(object.maxLength > 0 || object.const !== undefined, where)
-    if (object.type === 'array') assert.ok(object.maxItems > 0, where)
-    if (object.type === 'integer') assert.ok(object.format !== undefined, where)
-  }
-})
-
 /** As it is run in public: Redocly calls localhost and example.com a mistake. */
-const published = async (t: Parameters<typeof startService>[0], env: Record<string, string> = {}) => {
+async function published(t: Parameters<typeof startService>[0], env: Record<string, string> = {}): Promise<string> {
   const { origin } = await startService(t, { BASE_URL: 'https://waitlist.moonbase.app', ...env })
   return (await fetch(`${origin}/api/openapi.json`)).text()
 }
-
-const redocly = async (source: string) =>
-  lintFromString({
-    source,
-    absoluteRef: 'openapi.json',
-    config: await createConfig({ extends: ['recommended-strict'] }),
-  })
 
 const everything = {
   ...{ TRACK_SOURCES: 'true', CHALLENGE: 'altcha', HOLD_SUSPICIOUS: 'true', DISCLOSE_MEMBERSHIP: 'false' },
@@ -258,12 +191,19 @@ const everything = {
   MESSAGES_FILE: new URL('../../examples/messages/messages.json', import.meta.url).pathname,
 }
 
-test('C-87: Redocly finds nothing in the document by its strictest rules', async t => {
-  const found = await redocly(await published(t, everything))
-  assert.deepEqual(
-    found.map(({ ruleId, location, message }) => `${ruleId} at ${location[0]?.pointer}: ${message}`),
-    [],
-  )
+test('C-87: Redocly finds nothing by its strictest rules, and does find a mistake', async t => {
+  const config = await createConfig({ extends: ['recommended-strict'] })
+  const found = async (source: string) => {
+    const problems = await lintFromString({ source, absoluteRef: 'openapi.json', config })
+    return problems.map(({ ruleId, location }) => `${ruleId} at ${location[0]?.pointer}`)
+  }
+  const source = await published(t, everything)
+  assert.deepEqual(await found(source), [])
+  const broken = JSON.parse(source)
+  delete broken.paths['/api/health'].get.operationId
+  assert.deepEqual(await found(JSON.stringify(broken)), [
+    'operation-operationId at #/paths/~1api~1health/get/operationId',
+  ])
 })
 
 test('one document is true for every configuration: only a challenge of our own adds its endpoint', async t => {
@@ -271,14 +211,4 @@ test('one document is true for every configuration: only a challenge of our own 
   delete all.paths['/api/challenge']
   delete all.components.schemas.Challenge
   assert.deepEqual(all, nothing)
-})
-
-test('C-87: it does find a mistake when there is one', async t => {
-  const broken = JSON.parse(await published(t))
-  delete broken.paths['/api/health'].get.operationId
-  delete broken.paths['/api/health'].get.responses['4XX']
-  broken.paths['/api/waitlist'].post.requestBody.content['application/json'].examples.signup.value = { name: 1 }
-  const found = new Set((await redocly(JSON.stringify(broken))).map(({ ruleId }) => ruleId))
-  for (const rule of ['operation-operationId', 'operation-4xx-response', 'no-invalid-media-type-examples'])
-    assert.ok(found.has(rule), rule)
 })

@@ -1,13 +1,10 @@
 /** `CONFIRM=mail`, from a signup to the list and out of it again, with a mail server and a mail scanner. */
 import assert from 'node:assert/strict'
-import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import PostalMime from 'postal-mime'
 import { ofLinks } from '../../src/http/messages/links.ts'
-import { backUp } from '../../src/store/sqlite/backup.ts'
 import { clientOf } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
-import { temporaryFolder } from '../harness/folder.ts'
 import { type ReceivedMail, startMailServer } from '../harness/mail-server.ts'
 import { until } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
@@ -16,14 +13,13 @@ import { startService } from '../harness/service.ts'
 const BASE_URL = 'https://waitlist.acme.example'
 const ada = { name: 'Ada', email: 'Ada@example.com' }
 
-async function stage(t: TestContext, more: Record<string, string> = {}) {
+async function stage(t: TestContext) {
   const server = await startMailServer(t)
   const receiver = await startReceiver(t, () => ({ status: 204 }))
   const service = await startService(t, {
     ...{ CONFIRM: 'mail', BASE_URL, TRUST_PROXY: '1', SERVICE_NAME: 'Acme', MAIL_RATE: '6000' },
     ...{ SMTP_URL: `smtp://${server.host}:${server.port}`, MAIL_FROM: 'hello@acme.example' },
     ...{ WEBHOOK_URL: receiver.url, WEBHOOK_SECRET: `whsec_${Buffer.alloc(32).toString('base64')}` },
-    ...more,
   })
   const { signUp } = await clientOf({ baseUrl: service.origin })
   /** All that is stored of contacts and their deliveries. */
@@ -51,7 +47,7 @@ async function stage(t: TestContext, more: Record<string, string> = {}) {
     const response = await fetch(link, { method: 'POST', ...init })
     return [response.status, /<h1>(.*)<\/h1>/.exec(await response.text())?.[1]]
   }
-  return { server, receiver, service, signUp, stored, states, linksIn, press }
+  return { server, receiver, signUp, stored, states, linksIn, press }
 }
 
 test('who confirms is on the list, once; following links changes nothing; who leaves is gone', async t => {
@@ -100,22 +96,4 @@ test('who confirms is on the list, once; following links changes nothing; who le
   assert.deepEqual(states(), [['unconfirmed', ada.email]])
   await until(() => server.mails.length === 3)
   assert.equal(receiver.received.length, 1)
-})
-
-test('a link of one installation does nothing in another, and is good in a copy of its list', async t => {
-  const [one, other] = [await stage(t), await stage(t)]
-  for (const { signUp } of [one, other]) await signUp(ada)
-  await until(() => one.server.mails.length === 1)
-  const { confirm, unsubscribe } = await one.linksIn(one.server.mails[0]!)
-  for (const link of [confirm, unsubscribe]) {
-    const there = link.replace(one.service.origin, other.service.origin)
-    assert.deepEqual(await other.press(there), [404, ofLinks['link.invalid']])
-  }
-  assert.deepEqual(other.states(), [['unconfirmed', ada.email]])
-
-  const copy = join(temporaryFolder(t), 'copy.db')
-  await backUp(one.service.databasePath, copy)
-  const restored = await stage(t, { DATABASE_URL: `sqlite:${copy}` })
-  const there = confirm.replace(one.service.origin, restored.service.origin)
-  assert.deepEqual(await restored.press(there), [200, ofLinks['confirm.done']])
 })
