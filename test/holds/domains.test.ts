@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { checkAll } from '../../src/app/checks.ts'
-import { readConfig } from '../../src/config/config.ts'
 import { isBlocked, openDomains, readDomains } from '../../src/holds/domains.ts'
 import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -16,7 +14,7 @@ function fileOf(t: TestContext, text: string): string {
   return path
 }
 
-describe('a list of email domains', { concurrency: true }, () => {
+describe('a list of email domains', () => {
   test('a domain stands for its subdomains, an exception for its own, and the longest decides', t => {
     const text =
       '\uFEFF# ours\n\n!good.example.com\n  Example.COM.\t# a comment\r\nbad.good.example.com\nBücher.example\nduck.example\n!duck.example'
@@ -69,14 +67,5 @@ describe('a list of email domains', { concurrency: true }, () => {
     program.process.kill('SIGHUP')
     await until(() => logOf(program).some(({ msg }) => msg === 'the list of email domains was read again'))
     assert.equal((await fetch(`${program.baseUrl}/api/health`)).status, 200)
-  })
-
-  test('check counts what is in it', async t => {
-    const path = fileOf(t, 'a.example\nb.example\n!c.a.example\n')
-    const DATABASE_URL = `sqlite:${join(temporaryFolder(t), 'waitlist.db')}`
-    const read = await readConfig({ DATABASE_URL, BLOCKED_DOMAINS_FILE: path })
-    assert.ok('config' in read)
-    const result = (await checkAll(read.config)).find(({ what }) => what === 'email domains')
-    assert.deepEqual(result, { what: 'email domains', is: 'ok', why: '2 blocked, 1 excepted' })
   })
 })

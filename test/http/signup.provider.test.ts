@@ -203,10 +203,10 @@ describe('a provider that does not answer well', { concurrency: 8 }, () => {
     await completed(WAITING)
   })
 
-  test('a thousand signups at once while it hangs: all are kept and answered', {
+  test('five hundred signups at once while it hangs: all are kept and answered', {
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {
-    const SIGNUPS = 1_000
+    const SIGNUPS = 500
     const { client, always, stored } = await started(t)
     await client.signUp(ada)
     always('hang before')
