@@ -132,7 +132,7 @@ export async function openDestinations(
     namesFor: event => ofEvents.filter(({ events }) => events.includes(event)).map(({ name }) => name),
     confirmation: ofEvents.find(({ events }) => events.includes('confirmation'))?.name ?? null,
     async close() {
-      await Promise.all([opened, ...own, ...channels].map(each => each?.close()))
+      await Promise.all([...own, ...channels].map(each => each.close()))
     },
   }
 }

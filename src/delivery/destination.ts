@@ -56,5 +56,4 @@ export interface Provider {
   readonly automation: Destination | null
   /** Tries the key and what the settings name: null when all is good. Changes nothing. */
   check(signal: AbortSignal): Promise<Failure | null>
-  close(): Promise<void>
 }

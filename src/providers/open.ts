@@ -14,7 +14,6 @@ const THROTTLED = 60_000
 
 const isAddress = new RegExp(`^${EMAIL_PATTERN}$`)
 
-/** Opens no connection yet. */
 export function openProvider({ name, vendor, settings, fields }: Choice): Provider {
   const secrets = Object.entries(settings).flatMap(([key, value]) => (/KEY|TOKEN/.test(key) ? String(value) : []))
 
@@ -87,7 +86,6 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
       }
       return null
     },
-    close: async () => {},
   }
 }
 

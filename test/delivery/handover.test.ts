@@ -39,7 +39,6 @@ async function stage(t: TestContext) {
     },
     remove: async () => ({ is: 'absent' }),
     check: async () => null,
-    close: async () => {},
   }
   const worker = handover(provider, 'the fake', { store, log, announce: () => state.announced++ })
   return Object.assign(state, {

@@ -158,7 +158,6 @@ export function outside(time: Time, fault: (what: string) => void, { repeatable 
       lines.creating.carry(emailKey(contact.email), leave, () => create(contact, doubt)),
     remove: async () => ({ is: 'absent' }),
     check: async () => null,
-    close: async () => {},
   }
   return {
     lines,
