@@ -36,13 +36,14 @@ export async function confirm(tx: Tx, addressee: Addressee, targets: SignupTarge
 }
 
 /**
- * Deletes up to `most` contacts that are unconfirmed and were sent no mail since then, nor have one waiting. They may sign up
- * anew. Returns how many there were.
+ * Deletes up to `most` contacts that are unconfirmed and whose last mail a server accepted before then. They may sign up
+ * anew. Nobody is deleted whose mail was not accepted. Returns how many there were.
  */
-export const expire = (tx: Tx, sentBefore: number, most: number): Promise<number> =>
+export const expire = (tx: Tx, acceptedBefore: number, most: number): Promise<number> =>
   tx.run(
     "delete from contact where number in (select number from contact where state = 'unconfirmed'" +
-      ' and confirmation_sent_at < $1 and not exists (select 1 from delivery where delivery.contact = contact.number' +
-      " and kind = 'confirmation' and (delivery.state = 'waiting' or settled_at >= $1)) order by confirmation_sent_at limit $2)",
-    [sentBefore, most],
+      ' and confirmation_sent_at < $1 and exists (select 1 from delivery where delivery.contact = contact.number' +
+      " and kind = 'confirmation' and delivery.state = 'delivered' and settled_at < $1)" +
+      ' order by confirmation_sent_at limit $2)',
+    [acceptedBefore, most],
   )

@@ -63,9 +63,9 @@ export interface ConfirmationMails {
   readonly times: number
 }
 
-/** Mails to one address that is not confirmed: one, and three when the signup is repeated. */
+/** Mails within a day to one address that is not confirmed, when the signup is repeated. */
 export const RESEND_MOST = 4
-/** Milliseconds between two of them. */
+/** Milliseconds from a mail that a server accepted until another is sent. */
 export const RESEND_AFTER = 600_000
 
 export interface ContactEvent {
@@ -108,7 +108,7 @@ export type DeliveryKind = 'handover' | EventKind
 export interface WaitlistEvent extends ContactEvent {
   readonly kind: EventKind
   /**
-   * The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`, and one more
+   * The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`, and more
    * for a confirmation. Each mail that asks for one has another id.
    */
   readonly id: string
@@ -131,7 +131,7 @@ export function eventOf(contact: Contact, kind: EventKind): WaitlistEvent {
     return { kind, id: eventId(contact, kind), name, at, contact, code }
   }
   if (kind === 'confirmation' && confirmation !== undefined) {
-    return { kind, id: `ask${confirmation.times}_${contact.id}`, name: kind, at: confirmation.at, contact }
+    return { kind, id: `ask_${contact.id}_${confirmation.at.getTime()}`, name: kind, at: confirmation.at, contact }
   }
   throw new Error('this contact has no such event')
 }

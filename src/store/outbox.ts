@@ -49,20 +49,27 @@ interface DueRow extends ContactRow {
   readonly token: string | null
 }
 
+/** Whose deliveries go first: somebody waits for a confirmation, and thousands are invited at once. */
+const PRIORITIES: readonly DeliveryKind[] = ['handover', 'confirmation', 'joined', 'invited']
+
 /**
- * Leases up to `most` due deliveries to a destination, the longest due first. With `address`: only the hand-over of
- * this contact, due or not, unless it is leased.
+ * Leases up to `most` due deliveries to a destination, by `PRIORITIES`, the longest due first. With `address`: only the
+ * hand-over of this contact, due or not, unless it is leased.
  */
 export async function claim(tx: Tx, destination: string, most: number, address?: string): Promise<readonly Delivery[]> {
-  const which =
-    address === undefined ? 'due_at <= $2' : "(due_at <= $2 or token is null) and email_key = $4 and kind = 'handover'"
-  const rows = await tx.all<DueRow>(
-    `select delivery.number, kind, attempts, doubt, token, ${CONTACT_COLUMNS}` +
-      ' from delivery join contact on contact.number = delivery.contact' +
-      ` where destination = $1 and delivery.state = 'waiting' and ${which}` +
-      ` order by due_at, delivery.number limit $3 ${tx.dialect.skipLocked('delivery')}`,
-    [destination, tx.now, most, ...(address === undefined ? [] : [emailKey(address)])],
-  )
+  const which = address === undefined ? 'due_at <= $3' : '(due_at <= $3 or token is null) and email_key = $5'
+  const rows: DueRow[] = []
+  for (const kind of address === undefined ? PRIORITIES : (['handover'] as const)) {
+    if (rows.length >= most) break
+    const found = await tx.all<DueRow>(
+      `select delivery.number, kind, attempts, doubt, token, ${CONTACT_COLUMNS}` +
+        ' from delivery join contact on contact.number = delivery.contact' +
+        ` where destination = $1 and kind = $2 and delivery.state = 'waiting' and ${which}` +
+        ` order by due_at, delivery.number limit $4 ${tx.dialect.skipLocked('delivery')}`,
+      [destination, kind, tx.now, most - rows.length, ...(address === undefined ? [] : [emailKey(address)])],
+    )
+    rows.push(...found)
+  }
   if (rows.length === 0) return []
   const token = randomUUID()
   // What is due and still has a token was held by a process that died with the outcome.

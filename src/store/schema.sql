@@ -22,7 +22,7 @@ create table contact (
   code                 text collate "C",
   redeemed_at          bigint,
   confirmation_sent_at bigint, -- when the last mail that asks for a confirmation was stored to be sent
-  confirmations_sent   bigint, -- how many were
+  confirmations_sent   bigint, -- how many were, since a day passed without one
   confirmed_at         bigint,
   -- One by one: for a list of more than two, SQLite makes a table for each row.
   check (state = 'unconfirmed' or state = 'pending' or state = 'held' or state = 'listed' or state = 'invited'),
@@ -55,7 +55,7 @@ create table delivery (
   unique (contact, destination, kind),
   check (state = 'waiting' or state = 'delivered' or state = 'abandoned')
 );
-create index delivery_due on delivery (destination, due_at) where state = 'waiting';
+create index delivery_due on delivery (destination, kind, due_at) where state = 'waiting';
 create index delivery_abandoned on delivery (number) where state = 'abandoned';
 create index delivery_delivered on delivery (settled_at) where state = 'delivered';
 

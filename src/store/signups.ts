@@ -93,6 +93,9 @@ export async function admit(tx: Tx, entries: readonly Entry[], rules: SignupRule
   })
 }
 
+/** Milliseconds. */
+const DAY = 86_400_000
+
 /** A contact may be removed between the insert that finds it and the look at it, but not this often. */
 const ROUNDS = 4
 
@@ -206,8 +209,8 @@ const claimantOf = ({ key, signup: { proof } }: Entry): string | null =>
   proof === undefined ? null : createHash('sha256').update(`${proof.nonce}\n${key}`).digest('base64url')
 
 /**
- * Asks those again to confirm their address who sign up again: `RESEND_MOST` times in all, once in `RESEND_AFTER`, and not
- * while the last mail still waits. Returns their numbers.
+ * Asks those again to confirm their address who sign up again, unless a mail waits, a server accepted one less than
+ * `RESEND_AFTER` ago, or `RESEND_MOST` were sent within a day. Returns their numbers.
  */
 async function sendAgain(
   tx: Tx,
@@ -221,11 +224,13 @@ async function sendAgain(
     .map(({ row }) => row.number)
   if (waiting.length === 0 || targets.confirmation === null) return new Set()
   const rows = await tx.all<{ number: number }>(
-    'update contact set confirmation_sent_at = $2, confirmations_sent = confirmations_sent + 1' +
-      ` where ${tx.dialect.among('number', '$1')} and state = 'unconfirmed' and confirmations_sent < ${RESEND_MOST}` +
-      ' and confirmation_sent_at <= $3 and not exists (select 1 from delivery' +
-      " where contact = contact.number and kind = 'confirmation' and delivery.state = 'waiting') returning number",
-    [waiting, tx.now, tx.now - RESEND_AFTER],
+    'update contact set confirmation_sent_at = $2,' +
+      ' confirmations_sent = case when confirmation_sent_at <= $3 then 1 else confirmations_sent + 1 end' +
+      ` where ${tx.dialect.among('number', '$1')} and state = 'unconfirmed'` +
+      ` and (confirmations_sent < ${RESEND_MOST} or confirmation_sent_at <= $3)` +
+      " and not exists (select 1 from delivery where contact = contact.number and kind = 'confirmation'" +
+      " and (delivery.state = 'waiting' or delivery.state = 'delivered' and settled_at > $4)) returning number",
+    [waiting, tx.now, tx.now - DAY, tx.now - RESEND_AFTER],
   )
   const numbers = rows.map(({ number }) => number)
   await addDeliveries(tx, numbers, 'confirmation', [targets.confirmation])

@@ -231,8 +231,14 @@ class Model {
     this.notify(person, 'confirmation', [this.#targets.confirmation!])
   }
 
-  mayAskAgain = ({ mails, work }: Person) =>
-    mails!.times < RESEND_MOST && mails!.at <= this.now - RESEND_AFTER && work.every(({ state }) => state !== 'waiting')
+  isFirstOfADay = ({ mails }: Person) => mails!.at <= this.now - DAY
+
+  mayAskAgain = (person: Person) =>
+    (person.mails!.times < RESEND_MOST || this.isFirstOfADay(person)) &&
+    person.work.every(
+      ({ state, settledAt }) =>
+        state === 'abandoned' || (state === 'delivered' && settledAt! <= this.now - RESEND_AFTER),
+    )
 
   lease(work: Work, { token, attempts, doubt }: Delivery): void {
     assert.deepEqual([attempts, doubt], [work.attempts, work.doubt || work.token !== null])
@@ -263,10 +269,8 @@ class Model {
     this.people = this.people.filter(each => each !== person)
   }
 
-  isLate = ({ state, mails, work }: Person) =>
-    state === 'unconfirmed' &&
-    mails!.at < this.now - WITHIN &&
-    work.every(({ state, settledAt }) => state !== 'waiting' && settledAt! < this.now - WITHIN)
+  isLate = ({ state, work }: Person) =>
+    state === 'unconfirmed' && work.some(each => each.state === 'delivered' && each.settledAt! < this.now - WITHIN)
 }
 
 /** Lives a history in a store and in the model, which must agree after each step. */
@@ -417,7 +421,7 @@ async function live({ open, sql }: Place, { provider, confirmation, above, steps
     const { state } = person
     if (answer.is === 'unconfirmed') {
       const sends = model.mayAskAgain(person)
-      if (sends) model.ask(person, person.mails!.times + 1)
+      if (sends) model.ask(person, model.isFirstOfADay(person) ? 1 : person.mails!.times + 1)
       return assert.deepEqual([state, answer.sends], ['unconfirmed', sends])
     }
     const said = { pending: 'still pending', held: 'still held', listed: 'already listed', invited: 'already listed' }
