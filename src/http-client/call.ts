@@ -75,7 +75,12 @@ export async function call(request: Call): Promise<Reply> {
     const { origin, pathname, search } = new URL(request.url)
     const answer = await agent.request({
       ...{ origin, path: pathname + search, method, signal },
-      headers: { accept: 'application/json', 'user-agent': 'waitlist', ...contentType(request), ...headers },
+      headers: {
+        accept: 'application/json',
+        'user-agent': 'waitlist',
+        ...(request.body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
       body: typeof request.body === 'string' ? request.body : (JSON.stringify(request.body) ?? null),
     })
     const { statusCode: status } = answer
@@ -122,8 +127,6 @@ function waitOf(headers: Headers): number | undefined {
   }
   return undefined
 }
-
-const contentType = ({ body }: Call) => (body === undefined ? {} : { 'content-type': 'application/json' })
 
 const reasonOf = ({ reason }: AbortSignal): string =>
   reason?.name === 'TimeoutError' ? 'no answer in time' : 'aborted by shutdown'

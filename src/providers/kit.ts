@@ -29,8 +29,11 @@ async function find(email: string, { get }: Api) {
   const reply = await get('find a subscriber', `/v4/subscribers${query({ email_address: email, status: 'all' })}`)
   const all: unknown = reply.json?.subscribers
   if (reply.is !== 'ok' || !Array.isArray(all)) return reply
-  const id: unknown = all.find(each => each?.email_address?.toLowerCase() === email)?.id
-  return id === undefined ? null : contactIn('existing', reply, id)
+  const found = all.find(each => each?.email_address?.toLowerCase() === email)
+  if (found === undefined) return null
+  const creation = contactIn('existing', reply, found.id)
+  // A form would subscribe it again.
+  return /cancelled|complained|bounced/.test(found.state) ? { ...creation, hasLeft: true as const } : creation
 }
 
 /** To add a subscriber again changes nothing. */

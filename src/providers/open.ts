@@ -42,7 +42,7 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
     if ('status' in creation) return failed(creation)
     const { is, providerId } = creation
     // An attempt in doubt may have created what exists.
-    if (is === 'existing' && !inDoubt) return creation
+    if (is === 'existing' && (!inDoubt || creation.hasLeft)) return creation
     const reply = (await vendor.complete?.({ ...contact, providerId }, api)) ?? null
     // The contact exists by now.
     if (reply !== null && reply.is !== 'ok') return { is: 'in doubt', why: reply.why }

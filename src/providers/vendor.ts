@@ -2,9 +2,9 @@ import { address, type Kind, type SettingsTable, type ValuesOf, withDefault } fr
 import type { Call, Reply } from '../http-client/call.ts'
 import type { Contact, WaitlistEvent } from '../signup/contact.ts'
 
-/** What the vendor says of a contact. `invalid`: it does not take the address. */
+/** What the vendor says of a contact. `hasLeft`: it has unsubscribed. `invalid`: the vendor does not take the address. */
 export type Creation =
-  | { readonly is: 'created' | 'existing'; readonly providerId?: string | undefined }
+  | { readonly is: 'created' | 'existing'; readonly providerId?: string | undefined; readonly hasLeft?: true }
   | { readonly is: 'invalid' }
 
 /** What became of a person. `by hand`: its API cannot erase. `how` tells the owner what to do: "delete the contact in …". */

@@ -22,6 +22,12 @@ vendorTable(
     ['a new contact', create, [unknown, [CREATE, { email_address, first_name: 'Ada' }, made]], created],
     ['a known contact', create, [known], { is: 'existing', providerId: '7' }],
     ['in doubt, a known contact counts as created', createInDoubt, [known], created],
+    [
+      'in doubt, one who has unsubscribed is left as it is',
+      createInDoubt,
+      [[FIND, { status: 200, body: { subscribers: [{ ...subscriber, state: 'cancelled' }] } }]],
+      { is: 'existing', providerId: '7', hasLeft: true },
+    ],
     ['added by another tool after the look-up', create, [unknown, [CREATE, { ...made, status: 200 }]], 'existing'],
     [
       'another contact is none',
