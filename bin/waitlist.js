@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 
 // The kernel drops a signal to the first process of a container until somebody listens, and what follows is slow. This is
-// for the service alone, until it listens itself (src/cli/serve.ts): another command would seem to have done its work.
+// for the service alone, until it listens itself (src/operate/serve.ts): another command would seem to have done its work.
 const [command = 'serve'] = process.argv.slice(2)
 if (command === 'serve') for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(0))
 
@@ -21,6 +21,7 @@ if (Number.parseInt(process.versions.node, 10) < oldest) {
 // and by default there are four.
 process.env.UV_THREADPOOL_SIZE ??= '16'
 nodeModule.enableCompileCache()
-await import(import.meta.url.includes('/node_modules/') ? '../dist/main.js' : '../src/main.ts')
+const { main } = await import(import.meta.url.includes('/node_modules/') ? '../dist/main.js' : '../src/main.ts')
+process.exitCode = await main(process.argv.slice(2))
 // Written now, since the process may be killed before a regular exit.
 nodeModule.flushCompileCache()

@@ -8,7 +8,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url))
 export function documents(folder = ''): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap(entry => {
     const path = folder === '' ? entry.name : `${folder}/${entry.name}`
-    if (entry.isDirectory()) return /^(node_modules|dist|data|\.git)$/.test(entry.name) ? [] : documents(path)
+    if (entry.isDirectory()) return /^(node_modules|dist|data|src|\.git)$/.test(entry.name) ? [] : documents(path)
     return entry.isFile() && entry.name.endsWith('.md') ? [path] : []
   })
 }

@@ -21,9 +21,9 @@ export interface GivenSettings {
  *
  * @throws {OperatorError} when that file cannot be read.
  */
-export async function environment(): Promise<GivenSettings> {
+export async function environment(given: Environment): Promise<GivenSettings> {
   const file = readEnvFile()
-  const set = Object.entries(process.env).filter(([, value]) => value?.trim())
+  const set = Object.entries(given).filter(([, value]) => value?.trim())
   const env = { ...file?.values, ...Object.fromEntries(set) }
   const vendor = vendorNames.find(name => name === env.PROVIDER?.trim())
   const known = [...Object.keys(settings), ...(vendor ? Object.keys((await vendorOf(vendor)).settings) : [])]

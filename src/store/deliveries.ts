@@ -1,21 +1,21 @@
-import type { Contact, DeliveryRecord, DeliveryState } from '../signup/contact.ts'
+import type { DeliveryRecord, DeliveryState } from '../signup/contact.ts'
 import { type Course, forEachPage } from './bulk.ts'
 import type { Database, Tx, Value } from './database.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf, RECORD_COLUMNS, type RecordRow, recordOf } from './rows.ts'
+import { type ContactRow, RECORD_COLUMNS, type RecordRow, recordOf } from './rows.ts'
 
 /** Deliveries, as the operator sees and replays them. */
 
 export interface DeliveryFilter {
   readonly state?: DeliveryState | undefined
   readonly destination?: string | undefined
-  readonly limit: number
 }
 
-/** The newest first. */
+/** The newest first, with the addresses of their contacts. */
 export async function listDeliveries(
   tx: Tx,
-  { state, destination, limit }: DeliveryFilter,
-): Promise<readonly DeliveryRecord[]> {
+  { state, destination }: DeliveryFilter,
+  limit: number,
+): Promise<readonly (DeliveryRecord & { readonly email: string })[]> {
   const values: Value[] = []
   const given = (value: Value) => `$${values.push(value)}`
   const conditions = [
@@ -24,25 +24,12 @@ export async function listDeliveries(
     destination !== undefined && `destination = ${given(destination)}`,
   ].filter(each => each !== false)
   const where = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`
-  const rows = await tx.all<RecordRow>(
-    `select id, ${RECORD_COLUMNS} from delivery join contact on contact.number = delivery.contact${where}` +
+  const rows = await tx.all<RecordRow & Pick<ContactRow, 'email'>>(
+    `select id, email, ${RECORD_COLUMNS} from delivery join contact on contact.number = delivery.contact${where}` +
       ` order by delivery.number desc limit ${given(limit)}`,
     values,
   )
-  return rows.map(recordOf)
-}
-
-/** One delivery with its contact. */
-export async function showDelivery(
-  tx: Tx,
-  number: number,
-): Promise<{ readonly record: DeliveryRecord; readonly contact: Contact } | undefined> {
-  const [row] = await tx.all<RecordRow & ContactRow>(
-    `select ${RECORD_COLUMNS}, ${CONTACT_COLUMNS} from delivery join contact on contact.number = delivery.contact` +
-      ' where delivery.number = $1',
-    [number],
-  )
-  return row && { record: recordOf(row), contact: contactOf(row) }
+  return rows.map(row => ({ ...recordOf(row), email: row.email }))
 }
 
 /** The result of a replay. The numbers in `inFlight` are leased now; those in `unknown` do not exist. */

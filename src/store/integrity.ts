@@ -59,6 +59,6 @@ export async function describe(location: StoreLocation): Promise<string> {
   const isThere = existsSync(path)
   const lacking = lackingRight(path)
   if (lacking !== null) throw new OperatorError(`${path} cannot be ${isThere ? 'written' : 'made'}: ${lacking}`)
-  if (!isThere) return `${path}, which is made at the first start`
+  if (!isThere) throw new OperatorError(`There is no list at ${path}: the first start of the service makes one.`)
   return withDatabase(location, async () => path)
 }

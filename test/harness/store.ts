@@ -1,4 +1,3 @@
-import { operatorOf } from '../../src/app/database.ts'
 import { holdReasons } from '../../src/holds/store.ts'
 import type { BatchBounds } from '../../src/store/batches.ts'
 import type { Course } from '../../src/store/bulk.ts'
@@ -6,6 +5,7 @@ import type { StoreLocation } from '../../src/store/location.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import type { PlaceOptions } from '../store/place.ts'
+import { operatorOf } from './operator.ts'
 import { recordingLog } from './service.ts'
 
 export interface StoreAtOptions extends PlaceOptions {

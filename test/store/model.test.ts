@@ -459,7 +459,7 @@ async function agree(store: Store, model: Model): Promise<void> {
       return { email, createdAt, state, isHeld: state === 'held', hasEvent, isConfirmed, mails, redeemedAt }
     }),
   )
-  const deliveries = await store.read(tx => listDeliveries(tx, { limit: 1_000 }))
+  const deliveries = await store.read(tx => listDeliveries(tx, {}, 1_000))
   assert.deepEqual(
     deliveries
       .map(({ contactId, kind, destination, state, attempts, due }) =>

@@ -58,7 +58,7 @@ forEachEngine('the operator', place => {
       [1, { state: 'delivered' }],
       [0, { state: 'abandoned', destination: 'crm' }],
       [0, { destination: 'nobody' }],
-    ] satisfies [number, Partial<DeliveryFilter>][]) {
+    ] satisfies [number, DeliveryFilter & { limit?: number }][]) {
       assert.equal((await operator.deliveries({ limit: 50, ...filter })).length, expected, JSON.stringify(filter))
     }
     const [given] = await operator.deliveries({ state: 'abandoned', destination: 'webhook', limit: 50 })
@@ -67,6 +67,7 @@ forEachEngine('the operator', place => {
     assert.deepEqual(record, {
       number,
       contactId: contact.id,
+      email: contact.email,
       kind: 'joined',
       eventId: eventId(contact, 'joined'),
       destination: 'webhook',
@@ -76,8 +77,6 @@ forEachEngine('the operator', place => {
     })
     assert.ok(Math.abs(Date.now() - settledAt!.getTime()) < 60_000)
     assert.ok(due instanceof Date)
-    assert.deepEqual(await operator.delivery(number), { record: given, contact })
-    assert.equal(await operator.delivery(999_999), undefined)
   })
 
   test('what is replayed is as new, and due now, whatever came of it before', async t => {

@@ -8,4 +8,11 @@ export interface Log {
 /** Only the operator can fix it. The message says what is wrong and what to do, so it is shown without a stack. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError'
+  /** More about the message, a line each. */
+  readonly details: readonly string[]
+
+  constructor(message: string, details: readonly string[] = []) {
+    super(message)
+    this.details = details
+  }
 }

@@ -1,0 +1,76 @@
+import type { Config } from '../config/config.ts'
+import { ask, counted, counter, type ExitCode, fail, type Io, misused, print } from '../operate/output.ts'
+import type { SignupTargets } from '../store/activate.ts'
+import type { Changed, Course } from '../store/bulk.ts'
+import type { Database } from '../store/database.ts'
+import { withDatabase } from '../store/open.ts'
+import { countHeld, discard, type HeldFilter, release } from './store.ts'
+
+export interface DecideOptions extends Omit<HeldFilter, 'addresses'> {
+  readonly all?: true
+  readonly yes?: true
+}
+
+/** Lets held signups in, in the order in which they came. Ctrl-C stops it between two steps. */
+export async function releaseHeld(
+  { store, provider }: Config,
+  addresses: readonly string[],
+  options: DecideOptions,
+  targets: SignupTargets,
+  io: Io,
+): Promise<ExitCode> {
+  const which = chosen(addresses, options)
+  if (which === null) return misused(io, HOW)
+  return withDatabase(store, async database => {
+    const code = await decide('released', io, course => release(database, which, targets, course))
+    if (code === 0 && provider !== null) {
+      await print(io, [`The running service hands them over to ${provider.vendor.title}.\n`])
+    }
+    return code
+  })
+}
+
+/** Deletes held signups, after it has asked. Ctrl-C stops it between two steps. */
+export async function discardHeld(
+  { store }: Config,
+  addresses: readonly string[],
+  { yes, ...options }: DecideOptions,
+  io: Io,
+): Promise<ExitCode> {
+  const which = chosen(addresses, options)
+  if (which === null) return misused(io, HOW)
+  return withDatabase(store, async database => {
+    const refused = await ask(io, yes, await question(database, which))
+    return refused ?? decide('discarded', io, course => discard(database, which, course))
+  })
+}
+
+async function question({ read }: Database, which: HeldFilter): Promise<string> {
+  const { total, reasons } = await read(tx => countHeld(tx, which))
+  const why = reasons.map(({ reason, count }) => `${reason} ${count}`).join(', ')
+  return `Delete ${counted(total, 'held signup')}${why === '' ? '' : ` (${why})`}?`
+}
+
+const HOW =
+  'Give addresses, or --all, or any of --reason, --search, --since, --until and --source. To see who is held:' +
+  ' waitlist list --state held'
+
+/** Null: the command line does not say which. */
+function chosen(addresses: readonly string[], { all, ...filter }: DecideOptions): HeldFilter | null {
+  const ways = [addresses.length > 0, all, Object.keys(filter).length > 0].filter(Boolean)
+  if (ways.length !== 1) return null
+  return addresses.length > 0 ? { addresses } : filter
+}
+
+async function decide(done: string, io: Io, change: (course: Course) => Promise<Changed>): Promise<ExitCode> {
+  const progress = counter(io)
+  const onProgress = (looked: number) => progress.show(done, looked)
+  const { done: count, missing } = await change({ onProgress, signal: io.signal }).finally(progress.end)
+  if (count > 0) await print(io, [`${counted(count, 'signup was', 'signups were')} ${done}.\n`])
+  if (io.signal.aborted) return fail(io, 'stopped before the end. Run the same command again: it goes on.')
+  if (missing.length > 0) {
+    const reasons = missing.map(({ address }) => `${address} is not held.`)
+    return fail(io, `not all could be ${done}:`, reasons)
+  }
+  return count === 0 ? fail(io, 'nothing was found.') : 0
+}

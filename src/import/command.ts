@@ -1,0 +1,127 @@
+import { existsSync } from 'node:fs'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../config/config.ts'
+import { counted, counter, type ExitCode, fail, type Io, misused, number, print, toJson } from '../operate/output.ts'
+import { EMAIL_PATTERN } from '../signup/contact.ts'
+import type { Problem } from '../signup/parse.ts'
+import type { SignupTargets } from '../store/activate.ts'
+import { withDatabase } from '../store/open.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
+import { type ColumnOptions, columnsIn, describeColumns, rawContact } from './columns.ts'
+import { parseContact } from './contact.ts'
+import { type FileRecord, recordsOf } from './read.ts'
+import { type Imported, type ImportRow, importContacts } from './store.ts'
+
+export interface ImportOptions extends ColumnOptions {
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+/** Rows that are read before they are stored. */
+const BATCH = 500
+/** Lines without a contact that are shown, and those in the JSON. */
+const SHOWN = 20
+const KEPT = 1_000
+
+const STOPPED = 'stopped before the end. Run the same command again: it goes on.'
+
+/**
+ * Adds the contacts of a file, and reports what became of them: exit code 0 only if each line is a contact. Ctrl-C stops it
+ * between two steps. `targets`: whom the contacts are announced to; null: nobody.
+ *
+ * @throws {OperatorError} when the database or the file cannot be used.
+ */
+export async function importFile(
+  { store }: Config,
+  file: string,
+  options: ImportOptions,
+  targets: SignupTargets | null,
+  io: Io,
+): Promise<ExitCode> {
+  const { json } = options
+  const dryRun = options.dryRun === true
+  const { format, records } = await recordsOf(file, io.stdin)
+  if (format === 'json' && (options.map ?? options.ignore) !== undefined) {
+    return misused(io, '--map and --ignore are for CSV; the members of JSON Lines have our names.')
+  }
+  const contacts = format === 'json' ? records : await csvContacts(records, options, io)
+  const progress = counter(io)
+  const invalid: { line: number; reason: string }[] = []
+  let [count, problem] = [0, '']
+
+  async function* batches(): AsyncGenerator<readonly ImportRow[]> {
+    const now = Date.now()
+    let batch: ImportRow[] = []
+    try {
+      for await (const record of contacts) {
+        const row = 'problem' in record ? record : parseContact(record.value, now)
+        if (!('problem' in row)) batch.push(row)
+        else if (++count <= KEPT) invalid.push({ line: record.line, reason: row.problem })
+        if (batch.length < BATCH) continue
+        yield batch
+        batch = []
+      }
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error
+      problem = error.message
+    }
+    yield batch
+  }
+
+  const onProgress = ({ added, existing, erased }: Imported) =>
+    progress.show('importing', added + existing + erased + count)
+  const importing = { targets, dryRun, onProgress, signal: io.signal }
+  const isMissing = store.kind === 'sqlite' && !existsSync(store.path)
+  if (isMissing) io.stderr.write(`There is no list yet: it ${dryRun ? 'would be' : 'is'} made at ${store.path}.\n`)
+  // To try an import without a list, an empty one is made for as long as it takes.
+  await using folder = isMissing && dryRun ? await mkdtempDisposable(join(tmpdir(), 'waitlist-')) : null
+  const location = folder === null ? store : { kind: 'sqlite' as const, path: join(folder.path, 'waitlist.db') }
+  const imported = await withDatabase(location, database => importContacts(database, batches(), importing), {
+    make: !dryRun || folder !== null,
+  }).finally(progress.end)
+  if (json) await print(io, [toJson({ ...imported, invalid: count, lines: invalid, more: count - invalid.length })])
+  else await print(io, report(imported, count, dryRun, targets !== null))
+  if (io.signal.aborted) return fail(io, STOPPED)
+  if (problem !== '') fail(io, `${problem} Nothing after that was read.`)
+  if (count === 0) return problem === '' ? 0 : 1
+  const shown = json ? [] : invalid.slice(0, SHOWN).map(({ line, reason }) => `line ${line}: ${reason}`)
+  const more = count - shown.length
+  const rest = shown.length > 0 && more > 0 ? [`and ${number(more)} more; --json has the first ${number(KEPT)}`] : []
+  return fail(io, `${counted(count, 'line is', 'lines are')} not valid${json ? '.' : ':'}`, [...shown, ...rest])
+}
+
+function* report({ added, existing, erased }: Imported, invalid: number, dryRun: boolean, announced: boolean) {
+  yield `${number(added)} ${dryRun ? 'would be added' : 'added'}, ${number(existing)} on the list before,`
+  yield ` ${number(erased)} erased before, ${number(invalid)} not valid.\n`
+  if (announced && !dryRun && added > 0) yield 'The running service announces them.\n'
+}
+
+const address = new RegExp(`^${EMAIL_PATTERN}$`)
+/** A line that has more columns than the heading, or fewer. */
+type Misfit = { readonly line: number } & Problem
+
+const NAMED = 'The part of each address before the @ is taken as the name.\n'
+
+/** The contacts of a CSV file. What is guessed is said first. */
+async function csvContacts(
+  records: AsyncGenerator<FileRecord<readonly string[]>>,
+  options: ColumnOptions,
+  io: Io,
+): Promise<AsyncGenerator<FileRecord<unknown> | Misfit>> {
+  const { value: first } = await records.next()
+  const heading = first?.value.map((field: string) => field.trim()) ?? []
+  // A list of addresses alone, without a heading.
+  const isBare = heading.length === 1 && address.test(heading[0]!) && options.map === undefined
+  const columns = isBare ? { email: [0] } : columnsIn(heading, options)
+  if (!isBare && options.map === undefined) io.stderr.write(describeColumns(columns, heading))
+  if (columns.name === undefined) io.stderr.write(NAMED)
+  return (async function* () {
+    if (isBare) yield { line: first.line, value: rawContact(heading, columns) }
+    for await (const { line, value } of records) {
+      if (value.length === heading.length) yield { line, value: rawContact(value, columns) }
+      else yield { line, problem: `it has ${value.length} columns, and the heading ${heading.length}` }
+    }
+  })()
+}

@@ -1,0 +1,127 @@
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import type { Config } from '../config/config.ts'
+import {
+  ask,
+  type Columns,
+  counted,
+  counter,
+  type ExitCode,
+  fail,
+  type Io,
+  LISTING_MAX,
+  misused,
+  moment,
+  number,
+  print,
+  table,
+} from '../operate/output.ts'
+import { type Contact, EMAIL_PATTERN, sourceLabel } from '../signup/contact.ts'
+import type { Changed } from '../store/bulk.ts'
+import { type ContactFilter, contactPages } from '../store/contacts.ts'
+import type { Database } from '../store/database.ts'
+import { withDatabase } from '../store/open.ts'
+import { OperatorError } from '../waitlist/ports/log.ts'
+import { countInvitable, type InvitationTargets, invite } from './store.ts'
+
+export interface InviteOptions extends Pick<ContactFilter, 'search' | 'source' | 'since' | 'until'> {
+  /** The first so many of those whom the filter chooses. */
+  readonly next?: number
+  /** A file with addresses, one a line. */
+  readonly file?: string
+  readonly dryRun?: true
+  readonly yes?: true
+}
+
+/** Invites those who are listed, the first one first, after it has asked. Ctrl-C stops it between two steps. */
+export async function inviteContacts(
+  { store }: Config,
+  addresses: readonly string[],
+  { dryRun, yes, next, file, ...filter }: InviteOptions,
+  targets: InvitationTargets,
+  io: Io,
+): Promise<ExitCode> {
+  const isFiltered = next !== undefined || Object.keys(filter).length > 0
+  if ([addresses.length > 0, file !== undefined, isFiltered].filter(Boolean).length !== 1) {
+    return misused(
+      io,
+      'Give addresses, or --file, or any of --next, --search, --source, --since and --until. To see who is listed:' +
+        ' waitlist list --state listed',
+    )
+  }
+  const given = file === undefined ? addresses : await addressesIn(file, io)
+  const which = isFiltered ? filter : { addresses: [...new Set(given)] }
+  return withDatabase(store, async database => {
+    const { total, first, last } = await database.read(tx => countInvitable(tx, which, next))
+    if (dryRun) {
+      await print(io, preview(database, which, total))
+      return 0
+    }
+    const note = targets.destinations.length > 0 ? '' : ` ${UNNOTIFIED}`
+    if (total > 0) {
+      const who = `${counted(total, 'person', 'people')} who signed up from ${moment(first!)} to ${moment(last!)}`
+      const refused = await ask(io, yes, `Invite ${who}?${note}`)
+      if (refused !== undefined) return refused
+    }
+    const progress = counter(io)
+    const onProgress = (looked: number) => progress.show('inviting', looked)
+    const course = { onProgress, signal: io.signal }
+    const changed = await invite(database, which, next, targets, course).finally(progress.end)
+    return report(changed, note, io)
+  })
+}
+
+async function report({ done, missing }: Changed, note: string, io: Io): Promise<ExitCode> {
+  const before = missing.filter(({ state }) => state === 'invited').length
+  const others = missing.filter(({ state }) => state !== 'invited')
+  if (before > 0) await print(io, [`${counted(before, 'person was', 'people were')} invited before.\n`])
+  if (done > 0) {
+    const rest = note === '' ? ' The running service notifies them.' : note
+    await print(io, [`${counted(done, 'person was', 'people were')} invited.${rest}\n`])
+  }
+  if (io.signal.aborted) return fail(io, 'stopped before the end: those who were invited stay invited.')
+  if (others.length > 0) {
+    const reasons = others.map(({ address, state }) => `${address} is ${state ?? 'not on the list'}.`)
+    return fail(io, 'not all could be invited:', reasons)
+  }
+  return done === 0 && before === 0 ? fail(io, 'nothing was found.') : 0
+}
+
+const UNNOTIFIED =
+  'No mail, webhook or automation is set that notifies them: the codes are in waitlist export --state invited.'
+
+const address = new RegExp(`^${EMAIL_PATTERN}$`)
+
+/** @throws {OperatorError} when it cannot be read, or a line is not an address. */
+async function addressesIn(file: string, io: Io): Promise<readonly string[]> {
+  const content = await (file === '-' ? text(io.stdin) : readFile(file, 'utf8')).catch((error: Error) => {
+    throw new OperatorError(`${file} cannot be read: ${error.message}`)
+  })
+  const lines = content.split('\n').map(line => line.trim())
+  const wrong = lines.findIndex(line => line !== '' && !address.test(line))
+  if (wrong !== -1) throw new OperatorError(`Line ${wrong + 1} of ${file} is not an email address. Nobody was invited.`)
+  const found = lines.filter(line => line !== '')
+  if (found.length === 0) throw new OperatorError(`${file} has no address.`)
+  if (found.length > LISTING_MAX) throw new OperatorError(`${file} has more than ${number(LISTING_MAX)} addresses.`)
+  return found
+}
+
+/** Those who would be invited, `LISTING_MAX` of them at most. */
+async function* preview({ read }: Database, which: ContactFilter, total: number): AsyncGenerator<string> {
+  const shown: Contact[] = []
+  for await (const page of contactPages(read, { ...which, state: 'listed' })) {
+    shown.push(...page)
+    if (shown.length >= Math.min(total, LISTING_MAX)) break
+  }
+  const most = Math.min(total, LISTING_MAX)
+  if (total > 0) yield* table(columns, shown.slice(0, most))
+  const more = total > most ? `; these are the first ${number(most)}` : ''
+  yield `${counted(total, 'person', 'people')} would be invited${more}.\n`
+}
+
+const columns: Columns<Contact> = {
+  'signed up': ({ createdAt }) => moment(createdAt),
+  name: ({ name }) => name,
+  address: ({ email }) => email,
+  source: ({ source }) => sourceLabel(source) ?? '',
+}

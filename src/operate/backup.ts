@@ -1,0 +1,48 @@
+import type { Config } from '../config/config.ts'
+import { reconcileRestored } from '../store/erasures.ts'
+import { withDatabase } from '../store/open.ts'
+import { bytes, counted, type ExitCode, fail, type Io, misused, print } from './output.ts'
+
+/** Copies the database to a new file, and says on standard error what is in it. */
+export async function backUp({ store }: Config, file: string, io: Io): Promise<ExitCode> {
+  if (store.kind === 'postgres') {
+    return fail(io, 'The list is in PostgreSQL, which has its own tools for copies: pg_dump makes one.')
+  }
+  const { backUp } = await import('../store/sqlite/backup.ts')
+  const { contacts, size } = await backUp(store.path, file)
+  io.stderr.write(`${file}: ${counted(contacts, 'contact')}, ${bytes(size)}, checked.\n`)
+  return 0
+}
+
+/**
+ * Puts a backup in the place of the database, and says what became of both. Without a file: PostgreSQL's own tools have
+ * restored the database, and only what a backup cannot know is brought up to date.
+ */
+export async function restore({ store }: Config, file: string | undefined, io: Io): Promise<ExitCode> {
+  if (store.kind === 'postgres') {
+    if (file !== undefined) {
+      const how = 'pg_restore puts one back. After it, run "waitlist restore" without a file.'
+      return fail(io, `The list is in PostgreSQL, which has its own tools for copies: ${how}`)
+    }
+    const { erased, doubtful } = await withDatabase(store, ({ transaction }) => transaction(reconcileRestored))
+    await print(io, ['The database is brought up to date.\n', ...reconciled(erased, doubtful)])
+    return 0
+  }
+  if (file === undefined) return misused(io, 'Name the backup: waitlist restore waitlist-backup.db')
+  const { restore } = await import('../store/sqlite/restore.ts')
+  const { contacts, erased, doubtful, kept } = await restore(store.path, file)
+  await print(io, [
+    `${file} is the database now: ${counted(contacts, 'contact')}.\n`,
+    ...reconciled(erased, doubtful),
+    kept === null ? '' : `What was there before is kept: ${kept}\n`,
+  ])
+  return 0
+}
+
+function* reconciled(erased: number, doubtful: number): Generator<string> {
+  if (erased > 0) yield `Taken out, since they were erased after it was made: ${counted(erased, 'contact')}.\n`
+  if (doubtful > 0) {
+    const deliveries = counted(doubtful, 'waiting delivery', 'waiting deliveries')
+    yield `In doubt, since they may have arrived after it was made: ${deliveries}.\n`
+  }
+}

@@ -1,0 +1,77 @@
+import type { Config } from '../config/config.ts'
+import type { DeliveryRecord } from '../signup/contact.ts'
+import { type DeliveryFilter, listDeliveries, replay, replayAbandoned } from '../store/deliveries.ts'
+import { withDatabase } from '../store/open.ts'
+import {
+  type Columns,
+  counted,
+  counter,
+  type ExitCode,
+  fail,
+  type Io,
+  type ListingOptions,
+  listing,
+  misused,
+  moment,
+  print,
+} from './output.ts'
+
+/** Prints the newest deliveries. */
+export async function deliveries(
+  { store }: Config,
+  { limit, json, ...filter }: DeliveryFilter & ListingOptions,
+  io: Io,
+): Promise<ExitCode> {
+  const found = await withDatabase(store, ({ read }) => read(tx => listDeliveries(tx, filter, limit + 1)))
+  return listing(io, found, { limit, json, columns, toRecord: each => each })
+}
+
+const columns: Columns<DeliveryRecord & { readonly email: string }> = {
+  number: ({ number }) => String(number),
+  state: ({ state }) => state,
+  destination: ({ destination }) => destination,
+  address: ({ email }) => email,
+  attempts: ({ attempts }) => String(attempts),
+  'due or settled': ({ due, settledAt }) => moment(settledAt ?? due),
+  why: ({ why }) => why ?? '',
+}
+
+export interface ReplayOptions {
+  readonly abandoned?: true
+  readonly destination?: string
+}
+
+/** Makes deliveries due again: those with these numbers, or all that were abandoned. */
+export async function replayDeliveries(
+  { store }: Config,
+  numbers: readonly number[],
+  { abandoned, destination }: ReplayOptions,
+  io: Io,
+): Promise<ExitCode> {
+  if (numbers.length > 0 === (abandoned !== undefined) || (destination !== undefined && abandoned === undefined)) {
+    return misused(io, 'Give the numbers of deliveries, or --abandoned, with --destination or without.')
+  }
+  if (numbers.length === 0) {
+    const line = counter(io)
+    const onProgress = (looked: number) => line.show('replaying', looked)
+    const course = { signal: io.signal, onProgress }
+    const replayed = await withDatabase(store, database => replayAbandoned(database, destination, course)).finally(
+      line.end,
+    )
+    if (replayed === 0) return fail(io, 'nothing was found.')
+    await print(io, [due(replayed)])
+    return io.signal.aborted ? fail(io, 'stopped before the end. Run the same command again: it goes on.') : 0
+  }
+  const { replayed, inFlight, unknown } = await withDatabase(store, ({ transaction }) =>
+    transaction(tx => replay(tx, numbers), { repeatable: false }),
+  )
+  if (replayed > 0) await print(io, [due(replayed)])
+  const problems = [
+    ...unknown.map(number => `There is no delivery ${number}.`),
+    ...inFlight.map(number => `Delivery ${number} is being attempted right now. Try again in a minute.`),
+  ]
+  return problems.length > 0 ? fail(io, 'not everything could be replayed:', problems) : 0
+}
+
+const due = (replayed: number): string =>
+  `${counted(replayed, 'delivery is', 'deliveries are')} due now; the running service attempts what is due.\n`

@@ -1,0 +1,189 @@
+import { createInterface } from 'node:readline'
+import { Readable, type Writable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { styleText } from 'node:util'
+import type { Contact } from '../signup/contact.ts'
+
+/** What commands read from and write to, and how they write it. */
+
+export type Terminal = Writable & { readonly isTTY?: boolean; hasColors?(): boolean }
+
+export interface Io {
+  readonly stdin: Readable & { readonly isTTY?: boolean }
+  /** Data. */
+  readonly stdout: Terminal
+  /** Messages and questions. */
+  readonly stderr: Terminal
+  /** Aborted by Ctrl-C. A command that does not read it is ended by Ctrl-C at once. */
+  readonly signal: AbortSignal
+}
+
+/** 0: done. 1: not done, not all of it, or nothing was found. 2: the command line makes no sense. */
+export type ExitCode = 0 | 1 | 2
+
+export const complain = (io: Pick<Io, 'stderr'>, problem: string, details: readonly string[] = []): unknown =>
+  io.stderr.write(`waitlist: ${problem}\n${details.map(detail => `  - ${detail}\n`).join('')}`)
+
+export function fail(io: Pick<Io, 'stderr'>, problem: string, details?: readonly string[]): 1 {
+  complain(io, problem, details)
+  return 1
+}
+
+export function misused(io: Pick<Io, 'stderr'>, problem: string): 2 {
+  complain(io, problem)
+  return 2
+}
+
+/**
+ * Asks before something that cannot be undone, unless `yes` is the answer already. Returns the exit code if the answer is
+ * not yes; undefined: go on.
+ */
+export async function ask(io: Io, yes: true | undefined, question: string): Promise<ExitCode | undefined> {
+  if (yes) return undefined
+  if (!io.stdin.isTTY || !io.stderr.isTTY) return misused(io, 'There is no terminal to ask on; --yes does it unasked.')
+  io.stderr.write(`${question} [y/N] `)
+  const lines = createInterface({ input: io.stdin })
+  for await (const line of lines) {
+    lines.close()
+    // A terminal that is still read from would keep the process from ending.
+    io.stdin.destroy()
+    return /^\s*y(?:es)?\s*$/i.test(line) ? undefined : fail(io, 'nothing was done.')
+  }
+  io.stderr.write('\n')
+  return fail(io, 'nothing was done.')
+}
+
+/** Writes to standard output at its reader's speed. */
+export async function print(io: Io, texts: Iterable<string> | AsyncIterable<string>): Promise<void> {
+  try {
+    await pipeline(Readable.from(inChunks(texts)), io.stdout, { end: false })
+  } catch (error) {
+    // The reader has closed the pipe (`| head`).
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error
+  }
+}
+
+/** UTF-16 code units. */
+const CHUNK = 65_536
+
+/** Fewer and larger texts, since each is written by itself. */
+export async function* inChunks(texts: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string> {
+  let chunk = ''
+  for await (const text of texts) {
+    chunk += text
+    if (chunk.length < CHUNK) continue
+    yield chunk
+    chunk = ''
+  }
+  if (chunk !== '') yield chunk
+}
+
+/** In colour where the terminal shows colours, which NO_COLOR and TERM=dumb deny. */
+export const paint = (style: Parameters<typeof styleText>[0], text: string, terminal: Terminal): string =>
+  terminal.isTTY && terminal.hasColors?.() ? styleText(style, text, { validateStream: false }) : text
+
+/** Milliseconds between two counts. */
+const COUNT_INTERVAL = 100
+
+/** Counts in one line of a terminal how far a command is; writes nothing elsewhere. */
+export function counter({ stderr }: Pick<Io, 'stderr'>) {
+  let shownAt = performance.now()
+  let isShown = false
+  return {
+    show(label: string, done: number): void {
+      if (!stderr.isTTY || performance.now() - shownAt < COUNT_INTERVAL) return
+      shownAt = performance.now()
+      isShown = true
+      // Returns to the start of the line, and clears the rest of it (ECMA-48 EL).
+      stderr.write(`\r${label}: ${number(done)}\x1b[K`)
+    },
+    end(): void {
+      if (isShown) stderr.write('\r\x1b[K')
+      isShown = false
+    },
+  }
+}
+
+/** For each column its heading, and its text for a record. */
+export type Columns<T> = Readonly<Record<string, (record: T) => string>>
+
+/** The most records that a listing has; `export` writes any number. */
+export const LISTING_MAX = 10_000
+
+export interface ListingOptions {
+  readonly limit: number
+  /** One JSON object a line. */
+  readonly json?: true | undefined
+}
+
+/** Prints up to `limit` records. `found` has one more if there are more. */
+export async function listing<T>(
+  io: Io,
+  found: readonly T[],
+  { limit, json, columns, toRecord }: ListingOptions & { columns: Columns<T>; toRecord(found: T): object },
+): Promise<ExitCode> {
+  if (found.length === 0) return fail(io, 'nothing was found.')
+  const shown = found.slice(0, limit)
+  await print(io, json ? shown.map(each => toJson(toRecord(each))) : table(columns, shown))
+  if (found.length > limit && !json) {
+    io.stderr.write(`There are more than these ${number(limit)}; --limit shows more.\n`)
+  }
+  return 0
+}
+
+export function* table<T>(columns: Columns<T>, records: readonly T[]): Generator<string> {
+  const rows = [Object.keys(columns), ...records.map(record => Object.values(columns).map(text => plain(text(record))))]
+  const widths = Object.keys(columns).map((_, i) => rows.reduce((most, row) => Math.max(most, cells(row[i]!)), 0))
+  for (const row of rows) {
+    const padded = row.map((text, i) => text + ' '.repeat(widths[i]! - cells(text)))
+    yield `${padded.join('  ').trimEnd()}\n`
+  }
+}
+
+/** What is known of one record, a line each. */
+export const facts = (known: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(known).map(([what, text]) => `${what.padEnd(13)}${plain(text)}\n`)
+
+/** One line of what a stranger typed, without what controls a terminal or the order of letters. Names need the two joiners. */
+export const plain = (text: string): string =>
+  text.toWellFormed().replaceAll(/(?:[\p{Cc}\s]|(?![\u200C\u200D])\p{Cf})+/gu, ' ')
+
+/** What takes two cells of a terminal (Unicode Standard Annex #11, W and F). */
+const wide =
+  /[\uFE0F\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
+const segmenter = new Intl.Segmenter('en')
+
+const cells = (text: string): number =>
+  /^[\x20-\x7e]*$/.test(text)
+    ? text.length
+    : [...segmenter.segment(text)].reduce((sum, { segment }) => sum + (wide.test(segment) ? 2 : 1), 0)
+
+const CONTROLLING = /(?![\n\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+
+const escaped = (text: string): string =>
+  text.replaceAll(/[\s\S]/g, unit => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+
+/** One line, or several with `indent`. What controls a terminal is escaped, so the value stays the same. */
+export const toJson = (value: unknown, indent = 0): string =>
+  `${JSON.stringify(value, null, indent).replaceAll(CONTROLLING, escaped)}\n`
+
+/** A contact in the JSON of `list`, `show` and `export`: what an import needs to make the same contact again. */
+export const contactRecord = (contact: Contact) => {
+  const { id, name, email, state, createdAt, source, reason, invitation, confirmedAt } = contact
+  const { at: invitedAt, code, redeemedAt } = invitation ?? {}
+  return { id, name, email, state, createdAt, source, reason, invitedAt, code, redeemedAt, confirmedAt }
+}
+
+/** With separators of thousands. */
+export const number = (count: number): string => count.toLocaleString('en')
+
+/** "1 contact", "1,204 contacts". */
+export const counted = (count: number, one: string, more = `${one}s`): string =>
+  `${number(count)} ${count === 1 ? one : more}`
+
+/** In UTC, to the second. */
+export const moment = (date: Date): string => date.toISOString().replace(/\.\d+Z$/, 'Z')
+
+/** "512 MiB", "1.5 GiB". */
+export const bytes = (count: number): string =>
+  count < 1024 ** 3 ? `${Math.ceil(count / 1024 ** 2)} MiB` : `${(count / 1024 ** 3).toFixed(1)} GiB`

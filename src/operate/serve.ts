@@ -1,0 +1,149 @@
+import { writeSync } from 'node:fs'
+import type { Logger } from 'pino'
+import { type Service, start } from '../app/compose.ts'
+import { openLog } from '../app/log.ts'
+import { type Config, inForce } from '../config/config.ts'
+import { vendorNames } from '../config/settings.ts'
+import { backlogOf } from '../store/deliveries.ts'
+import { withDatabase } from '../store/open.ts'
+
+/** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
+const LONGEST_STOP = 9_500
+
+/**
+ * Runs the service until a signal or a failure ends it. The exit code is 0 after a signal, and 1 if it could not start. If it
+ * could not stop in time, or can no longer be trusted, it kills itself. `file`: where settings were read from beside the environment.
+ *
+ * @throws {OperatorError} when a part cannot be opened as configured.
+ */
+export async function serve(config: Config, warnings: readonly string[], file: string | null): Promise<void> {
+  const reloads = config.tls !== null || config.blockedDomainsFile !== null
+  // Nothing was accepted yet. What is reloaded is about to be read.
+  listenTo(STOPPING, () => process.exit(0))
+  listenTo(['SIGHUP'], () => reloads || process.exit(0))
+  const log = openLog(config.logLevel)
+  endOnBugs(log)
+
+  const service = await start(config, log)
+  service.failure.then(error => {
+    log.fatal({ err: error }, 'the store failed: nothing more is acknowledged, the process ends')
+    endNow()
+  })
+  const stop = stopping(log, service.stop)
+  listenTo(STOPPING, stop)
+  // With nothing to read again it means that the terminal was closed.
+  listenTo(['SIGHUP'], reloads ? service.reload : stop)
+
+  try {
+    writeSync(2, welcome(service, config, file))
+  } catch {
+    // Nobody reads it.
+  }
+  const { baseUrl: url, origin: listening, adminOrigin: admin } = service
+  log.info({ url, listening, ...(admin === null ? {} : { admin }), ...inForce(config) }, 'waitlist is ready')
+  for (const warning of warnings) log.warn(warning)
+  tellBacklog(config, service.destinations, log).catch(error =>
+    log.warn({ why: String(error) }, 'waiting signups and events could not be counted'),
+  )
+}
+
+/** What waits for the operator rather than for time. */
+async function tellBacklog(config: Config, destinations: readonly string[], log: Logger): Promise<void> {
+  const { unconfirmed, pending, waiting, abandoned } = await withDatabase(config.store, ({ read }) => read(backlogOf))
+  if (pending > 0 && config.provider === null) {
+    log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
+  }
+  if (unconfirmed > 0 && !config.confirm) {
+    log.warn(
+      { unconfirmed },
+      'signups wait for a confirmation, but CONFIRM is none: they go on when they are sent again',
+    )
+  }
+  for (const [destination, deliveries] of Object.entries(waiting)) {
+    // Signups that wait for an earlier provider wait for today's as well.
+    if (destinations.includes(destination) || (vendorNames as readonly string[]).includes(destination)) continue
+    log.warn({ destination, deliveries }, 'events wait for a destination that is not set: they are not delivered')
+  }
+  if (abandoned > 0) {
+    log.warn({ abandoned }, 'events were abandoned: see waitlist deliveries --state abandoned')
+  }
+}
+
+/** On standard error for the person who started it: standard output is only for the log. */
+function welcome({ baseUrl: url, origin, adminOrigin }: Service, config: Config, file: string | null): string {
+  return [
+    `Waitlist is listening on ${origin}${origin === url ? '' : `, for ${url},`}`,
+    `and keeps its list in ${inForce(config).store}`,
+    ...(file === null ? [] : [`with settings of ${file}`]),
+    '',
+    // With a challenge only a page can.
+    ...(config.challenge === null ? [`  Sign somebody up:   ${signupCommand(url)}`] : []),
+    `  Read the docs:      ${url}/docs/api`,
+    ...(adminOrigin === null ? [] : [`  Watch it:           ${adminOrigin}`]),
+    '  Export the list:    waitlist export',
+    '',
+    '',
+  ].join('\n')
+}
+
+/** The line that the README shows too. */
+export const signupCommand = (url: string): string =>
+  `curl ${url.includes('[') ? `'${url}/api/waitlist'` : `${url}/api/waitlist`} -H 'Content-Type: application/json' -d '{"name":"Ada Lovelace","email":"ada@example.com"}'`
+
+const STOPPING = ['SIGTERM', 'SIGINT'] as const
+
+/**
+ * Takes the place of the earlier listeners, that of bin/waitlist.js too. There is one at every moment: otherwise a signal
+ * that has come, but was not heard yet, would be lost.
+ */
+function listenTo(signals: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): void {
+  for (const signal of signals) {
+    const before = process.listeners(signal)
+    process.on(signal, listener)
+    for (const each of before) process.off(signal, each)
+  }
+}
+
+/** Milliseconds. Under npm one Ctrl-C may arrive twice, from the terminal and from npm, a moment apart. */
+const SAME_KEYSTROKE = 1_000
+
+/** The first signal stops the service and ends the process. A second one that was meant ends it at once. */
+function stopping(log: Logger, stop: Service['stop']): (signal: NodeJS.Signals) => Promise<void> {
+  let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
+  return async signal => {
+    if (first !== undefined) {
+      // systemd can be told to send SIGHUP right after SIGTERM.
+      if (signal === 'SIGHUP') return
+      if (signal === first.signal && performance.now() - first.at < SAME_KEYSTROKE) return
+      log.fatal({ signal }, 'stopped at once')
+      return endNow()
+    }
+    first = { signal, at: performance.now() }
+    log.info({ signal }, 'stopping')
+    const late = () => {
+      log.fatal('could not finish in time')
+      endNow()
+    }
+    setTimeout(late, LONGEST_STOP).unref()
+    if (!(await stop())) return late()
+    log.info('stopped')
+    process.exit(0)
+  }
+}
+
+/** A regular exit waits for a thread that a disk keeps. What is fatal was logged synchronously. */
+function endNow(): void {
+  process.kill(process.pid, 'SIGKILL')
+  // The first process of a container is not killed by itself.
+  process.abort()
+}
+
+/** After a bug the state of the process is unknown, so it ends. Acknowledged signups are stored. */
+function endOnBugs(log: Logger): void {
+  const end = (error: unknown) => {
+    log.fatal({ err: error }, 'a bug: the process ends')
+    endNow()
+  }
+  process.on('uncaughtException', end)
+  process.on('unhandledRejection', end)
+}
