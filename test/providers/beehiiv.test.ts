@@ -13,6 +13,7 @@ const created = { is: 'created', providerId: 'sub_1' }
 const started = { status: 200, body: { data: { id: 'aj_1' } } }
 const unknown = [FIND, absent] as const
 const known = [FIND, found] as const
+const creation = [CREATE, found] as const
 
 vendorTable(
   'beehiiv',
@@ -66,7 +67,7 @@ vendorTable(
         ],
         created,
       ],
-      ['tags that fail leave doubt', create, [unknown, [CREATE, found], [TAGS, error(400)]], 'in doubt'],
+      ['tags that fail leave doubt', create, [unknown, creation, [TAGS, error(400)]], 'in doubt'],
       ['in doubt, a known contact gets them', createInDoubt, [known, [TAGS, { status: 200 }]], created],
     ],
   ],

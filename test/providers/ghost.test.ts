@@ -12,6 +12,7 @@ const error = (status: number, context: string, property = 'email') => ({
   body: { errors: [{ message: 'Validation error, cannot save member.', context, property }] },
 })
 const known = error(422, 'Attempting to add member with existing email address')
+const search = [FIND, members({ id })] as const
 
 vendorTable(
   'ghost',
@@ -41,15 +42,7 @@ vendorTable(
     ],
     ['a success without an id', create, [[CREATE, { status: 201, body: { members: [] } }]], 'in doubt'],
     ['a creation that fails leaves doubt', create, [[CREATE, { status: 500 }]], 'in doubt'],
-    [
-      'a removal',
-      remove,
-      [
-        [FIND, members({ id })],
-        [`DELETE ${BASE}${id}/`, { status: 204 }],
-      ],
-      { is: 'removed' },
-    ],
+    ['a removal', remove, [search, [`DELETE ${BASE}${id}/`, { status: 204 }]], { is: 'removed' }],
     ['a removal of nobody', remove, [[FIND, members()]], { is: 'absent' }],
     ['a removal that is cut off', remove, [[FIND, { status: 200, body: '{"members":[' }]], 'unreachable'],
     ['a check', check, [[`GET ${BASE}?limit=1&fields=id`, members()]], null],

@@ -26,20 +26,15 @@ const shown = (marketing: object) => ({
 const created = { is: 'created', providerId: id }
 const creation = [CREATE, made] as const
 const conflict = [CREATE, known] as const
+const search = [FIND, { status: 200, body: { data: [{ id }] } }] as const
+const deletion = [DELETE, { status: 202 }] as const
+const listed = [LIST, { status: 204 }] as const
 
 vendorTable(
   'klaviyo',
   url => ({ KLAVIYO_API_KEY: 'klaviyo-key-of-the-test', KLAVIYO_LIST_ID: 'LiSt01', KLAVIYO_BASE_URL: url }),
   [
-    [
-      'a new contact',
-      create,
-      [
-        [CREATE, { data: { type: 'profile', attributes } }, made],
-        [LIST, { status: 204 }],
-      ],
-      created,
-    ],
+    ['a new contact', create, [[CREATE, { data: { type: 'profile', attributes } }, made], listed], created],
     ['a known contact', create, [conflict], { is: 'existing', providerId: id }],
     ['a known contact without an id', create, [[CREATE, error(409)]], 'existing'],
     [
@@ -65,25 +60,9 @@ vendorTable(
       'delivered',
     ],
     ['an event by the id', notifyAbout({ providerId: id }), [[SEND, { status: 202 }]], 'delivered'],
-    [
-      'a removal',
-      remove,
-      [
-        [FIND, { status: 200, body: { data: [{ id }] } }],
-        [DELETE, { status: 202 }],
-      ],
-      { is: 'removed' },
-    ],
+    ['a removal', remove, [search, deletion], { is: 'removed' }],
     ['a removal of nobody', remove, [[FIND, { status: 200, body: { data: [] } }]], { is: 'absent' }],
-    [
-      'a removal without its scope',
-      remove,
-      [
-        [FIND, { status: 200, body: { data: [{ id }] } }],
-        [DELETE, error(403)],
-      ],
-      /data-privacy:write/,
-    ],
+    ['a removal without its scope', remove, [search, [DELETE, error(403)]], /data-privacy:write/],
     [
       'a check',
       check,

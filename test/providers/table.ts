@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { readConfig } from '../../src/config/config.ts'
 import type { Provider } from '../../src/delivery/destination.ts'
 import { openProvider } from '../../src/providers/open.ts'
@@ -104,7 +105,7 @@ export function vendorTable(
         const names = Object.keys(request.headers)
         const ours = sent.map(each => wireOf(each, names)).filter(({ path }) => path === request.path)
         assert.ok(
-          ours.some(each => isEqual(each, request)),
+          ours.some(each => isDeepStrictEqual(each, request)),
           `${JSON.stringify(request)}\nis not among\n${ours.map(each => JSON.stringify(each)).join('\n')}`,
         )
       })
@@ -122,13 +123,4 @@ function wireOf({ method, path, query, headers: all, json }: Received, names: re
   const headers = Object.fromEntries(names.map(name => [name, all[name]?.replace(/;\s*charset=utf-8$/i, '')]))
   const wire = { method, path, ...(Object.keys(query).length > 0 && { query }), headers, json: json ?? undefined }
   return JSON.parse(JSON.stringify(wire))
-}
-
-function isEqual(one: unknown, other: unknown): boolean {
-  try {
-    assert.deepEqual(one, other)
-    return true
-  } catch {
-    return false
-  }
 }
