@@ -67,6 +67,32 @@ async function inviteSome(
   return listed.length
 }
 
+/**
+ * Invites those of the addresses again who are invited and have not redeemed: each keeps the code, and its deliveries
+ * become new. `done` counts them.
+ */
+export const inviteAgain = (
+  database: Database,
+  addresses: readonly string[],
+  { eventName, destinations }: InvitationTargets,
+  course: Course,
+): Promise<Changed> =>
+  changeContacts(
+    database,
+    { addresses, state: 'invited' },
+    async (tx, numbers) => {
+      const rows = await tx.all<{ number: number }>(
+        `update contact set invited_at = $2, invite_name = $3 where ${tx.dialect.among('number', '$1')}` +
+          " and state = 'invited' and redeemed_at is null returning number",
+        [numbers, tx.now, eventName],
+      )
+      const again = rows.map(({ number }) => number).sort((a, b) => a - b)
+      await addDeliveries(tx, again, 'invited', destinations)
+      return again.length
+    },
+    course,
+  )
+
 /** An invitation, as the owner's app sees it. */
 export interface Redeemable {
   readonly email: string

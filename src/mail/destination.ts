@@ -2,19 +2,15 @@ import { randomUUID } from 'node:crypto'
 import type { Links } from '../confirm/token.ts'
 import type { OwnDestination } from '../delivery/destination.ts'
 import { escapeHtml } from '../http/html.ts'
-import { CODE_LENGTH, type Contact, type EventKind, eventKinds } from '../signup/contact.ts'
+import { CODE_LENGTH, type Contact, type EventKind, eventKinds, type WaitlistEvent } from '../signup/contact.ts'
 import { letterOf } from './letters.ts'
 import { CONCURRENCY, type MailResult, type MailServer } from './send.ts'
 import type { MailSettings } from './settings.ts'
 import { defuseLinks, render, WORD_JOINER } from './template.ts'
 
-/** Who a mail goes to, and what for. */
-interface Recipient {
-  readonly kind: EventKind
-  readonly id: string
+/** What a mail is about. */
+interface Occasion extends Pick<WaitlistEvent, 'kind' | 'id' | 'at' | 'code'> {
   readonly contact: Pick<Contact, 'id' | 'name' | 'email' | 'createdAt'>
-  /** Of an invitation. */
-  readonly code?: string | undefined
 }
 
 /**
@@ -28,14 +24,15 @@ export function mailDestination(settings: MailSettings, links: () => Links, serv
   const letters = new Map(eventKinds.map(kind => [kind, letterOf(kind, templates, inviteLink !== null)]))
   const defused = (text: string) => defuseLinks(text, WORD_JOINER)
 
-  function send({ kind, id, contact, code }: Recipient, signal: AbortSignal): Promise<MailResult> {
+  function send({ kind, id, at, contact, code }: Occasion, signal: AbortSignal): Promise<MailResult> {
     const { subject, text, html } = letters.get(kind)!
     const { name, email } = contact
     const unsubscribe = links().unsubscribe(contact)
     const link = kind === 'confirmation' ? links().confirm(contact) : code && inviteLink?.replace('{code}', code)
     const values = { name: defused(name), service: defused(service), email, code, link, unsubscribe }
     const mail = {
-      ...{ id, unsubscribe },
+      // Who is invited or asked again gets another mail, which no mailbox takes for the first.
+      ...{ id: `${id}_${at.getTime()}`, unsubscribe },
       to: { name: kind === 'confirmation' ? '' : values.name, address: email },
       subject: render(subject, values),
       text: render(text, values),
@@ -55,11 +52,10 @@ export function mailDestination(settings: MailSettings, links: () => Links, serv
     },
     /** Sends one with a sample name, and a code and links that no contact has. */
     sample(kind: EventKind, email: string, signal: AbortSignal): Promise<MailResult> {
-      const contact = { id: randomUUID(), name: 'Ada Lovelace', email, createdAt: new Date() }
-      return send(
-        { kind, id: `check_${randomUUID()}`, contact, code: kind === 'invited' ? 'A'.repeat(CODE_LENGTH) : undefined },
-        signal,
-      )
+      const at = new Date()
+      const contact = { id: randomUUID(), name: 'Ada Lovelace', email, createdAt: at }
+      const code = kind === 'invited' ? 'A'.repeat(CODE_LENGTH) : undefined
+      return send({ kind, id: `check_${contact.id}`, at, contact, code }, signal)
     },
     check: server.check,
     close: server.close,

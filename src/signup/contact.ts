@@ -107,10 +107,7 @@ export type DeliveryKind = 'handover' | EventKind
 /** What destinations are told of a contact. */
 export interface WaitlistEvent extends ContactEvent {
   readonly kind: EventKind
-  /**
-   * The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`, and more
-   * for a confirmation. Each mail that asks for one has another id.
-   */
+  /** The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`. */
   readonly id: string
   readonly contact: Contact
   /** That of the invitation, if the event is of one. */
@@ -131,7 +128,7 @@ export function eventOf(contact: Contact, kind: EventKind): WaitlistEvent {
     return { kind, id: eventId(contact, kind), name, at, contact, code }
   }
   if (kind === 'confirmation' && confirmation !== undefined) {
-    return { kind, id: `ask_${contact.id}_${confirmation.at.getTime()}`, name: kind, at: confirmation.at, contact }
+    return { kind, id: `ask_${contact.id}`, name: kind, at: confirmation.at, contact }
   }
   throw new Error('this contact has no such event')
 }

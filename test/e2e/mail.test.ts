@@ -7,7 +7,7 @@ import { eventId } from '../../src/signup/contact.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { visit } from '../harness/load.ts'
-import { type MailServerOptions, reset, say, startMailServer } from '../harness/mail-server.ts'
+import { type MailServerOptions, type ReceivedMail, reset, say, startMailServer } from '../harness/mail-server.ts'
 import { runCommand, runProgram, until } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
 
@@ -35,6 +35,8 @@ async function stage(t: TestContext, options: MailServerOptions = {}) {
   }
 }
 
+const messageIdOf = ({ source }: ReceivedMail): string => /^Message-ID:\s+(\S+)/m.exec(source.toString())![1]!
+
 /** The states and reasons of all deliveries. */
 const deliveriesIn = (path: string) =>
   withDatabase(path, database =>
@@ -53,7 +55,7 @@ test('a signup is sent one welcome, a second signup none, and the log knows no n
   assert.equal(await program.end('SIGTERM'), 0)
   const [one, ...others] = server.mails
   assert.deepEqual([others, one!.to, one!.user], [[], [email], login.user])
-  assert.ok(one!.source.includes(`Message-ID: <${eventId(contactsIn(path)[0]!, 'joined')}@acme.example>\r\n`))
+  assert.ok(messageIdOf(one!).startsWith(`<${eventId(contactsIn(path)[0]!, 'joined')}_`))
   assert.doesNotMatch(program.stdout() + program.stderr(), /zebulon|quixote|correct/i)
 })
 
@@ -65,7 +67,7 @@ test('cut off after the end of a mail, it is sent again with the same Message-ID
   assert.equal((await visit(program, email))?.status, 200)
   await until(() => deliveriesIn(path)[0]?.state === 'delivered')
   assert.equal(await program.end('SIGTERM'), 0)
-  const ids = server.mails.map(({ source }) => /^Message-ID: .*$/m.exec(source.toString())![0])
+  const ids = server.mails.map(messageIdOf)
   assert.deepEqual([ids.length, new Set(ids).size], [2, 1])
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { invitationOf, redeem } from '../../src/invite/store.ts'
+import { invitationOf, inviteAgain, redeem } from '../../src/invite/store.ts'
 import { eventId, eventOf } from '../../src/signup/contact.ts'
 import type { Course } from '../../src/store/bulk.ts'
 import type { ContactFilter } from '../../src/store/contacts.ts'
@@ -38,6 +38,26 @@ const codeIn = (store: Store) => ({
 })
 
 forEachEngine('invitations', place => {
+  test('again are invited those who have not redeemed, with the code that they have, and nobody else', async t => {
+    const { store, command, invite, invited } = await listed(place, t, 4)
+    await invite(3)
+    const codes = (await invited()).map(({ invitation }) => invitation?.code ?? '')
+    for (const each of await store.claim('mail', 10)) await store.settle(each, { is: 'delivered' })
+    await codeIn(store).redeem(codes[1]!)
+    const given = ['V1@example.com', 'v2@example.com', 'v4@example.com', 'nobody@example.com']
+    const changed = await command(database => inviteAgain(database, given, targets, course))
+    assert.equal(changed.done, 1)
+    assert.deepEqual(changed.missing, [
+      { address: 'v4@example.com', state: 'listed' },
+      { address: 'nobody@example.com', state: null },
+    ])
+    assert.deepEqual(
+      (await invited()).map(({ invitation }) => invitation?.code),
+      codes,
+    )
+    assert.deepEqual(emailsOf(await store.claim('mail', 10)), ['v1@example.com'])
+  })
+
   test('the first who came are invited, the next call takes the next; each with a code, an event and its deliveries', async t => {
     const { store, operator, invite, invited } = await listed(place, t, 7)
     assert.equal((await operator.countInvitable({}, 3)).total, 3)

@@ -54,7 +54,7 @@ test('three letters, each to the address as it was typed, under an id of its own
     ],
   }
   for (const event of events) assert.deepEqual(await destination.deliver(event, running), { is: 'delivered' })
-  for (const [i, { kind, id, contact, code }] of events.entries()) {
+  for (const [i, { kind, id, at, contact, code }] of events.entries()) {
     const mail = server.mails[i]!
     assert.deepEqual(
       [mail.from, mail.to, mail.greeted],
@@ -65,7 +65,7 @@ test('three letters, each to the address as it was typed, under an id of its own
     const fields = Object.fromEntries(headers.map(({ key, value }) => [key, value]))
     assert.deepEqual([from?.name, from?.address, to?.length], ['Acme', 'hello@acme.example', 1])
     assert.equal(to?.[0]?.name ?? '', kind === 'confirmation' ? '' : contact.name)
-    assert.equal(messageId, `<${id}@acme.example>`)
+    assert.equal(messageId, `<${id}_${at.getTime()}@acme.example>`)
     assert.equal(subject, expected[kind][0])
     assert.match(text!, expected[kind][1])
     const leave = links.unsubscribe(contact)
@@ -149,7 +149,7 @@ test('a sample has a name, a code and links that no contact has, and the answer 
   const result = await mailing(t, server).sample('invited', 'you@example.com', running)
   assert.deepEqual(result, { is: 'delivered', response: '250 OK: message queued' })
   const { messageId, to } = await parsed(server.mails[0]!)
-  assert.match(messageId!, /^<check_[0-9a-f-]{36}@acme\.example>$/)
+  assert.match(messageId!, /^<check_[0-9a-f-]{36}_\d{13}@acme\.example>$/)
   assert.deepEqual([to?.[0]?.address, to?.[0]?.name], ['you@example.com', 'Ada Lovelace'])
 })
 
