@@ -113,7 +113,7 @@ function domainsIn(path: string): string {
   return `${number(blocked)} blocked, ${number(all.length - blocked)} excepted`
 }
 
-/** What a language lacks is told in English, which is worth a note. */
+/** What a language lacks is in English, which is worth a note. */
 async function messagesIn(path: string): Promise<CheckResult> {
   let gaps: readonly string[] = []
   const result = await tried('messages', () => {
@@ -122,7 +122,7 @@ async function messagesIn(path: string): Promise<CheckResult> {
     gaps = translations
       .map(([tag, translation]) => ({ tag, lacks: all - Object.keys(translation).length }))
       .filter(({ tag, lacks }) => lacks > 0 && tag !== 'en')
-      .map(({ tag, lacks }) => `${tag} lacks ${lacks} of ${all} sentences, which are told in English`)
+      .map(({ tag, lacks }) => `${tag} lacks ${lacks} of ${all} sentences, which are in English`)
     return `in ${translations.map(([tag]) => tag).join(', ')}`
   })
   return gaps.length === 0 ? result : { what: 'messages', is: 'note', why: gaps.join('; ') }

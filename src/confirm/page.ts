@@ -1,6 +1,6 @@
 import { escapeHtml, htmlPage, pageHeaders, styleSheet } from '../http/html.ts'
-import { type Language, say } from '../http/messages/languages.ts'
-import { type LinkKey, ofLinks } from '../http/messages/links.ts'
+import type { Language } from '../http/messages/languages.ts'
+import { type PageKey, pageSentences } from '../http/messages/sentences.ts'
 import type { Answer } from '../http/response.ts'
 
 const style = styleSheet(new URL('./page.css', import.meta.url))
@@ -9,9 +9,9 @@ const headers = { ...pageHeaders(style, "'self'"), 'cache-control': 'no-store', 
 
 interface View {
   readonly status: number
-  readonly heading: LinkKey
-  readonly text?: LinkKey
-  readonly button?: LinkKey
+  readonly heading: PageKey
+  readonly text?: PageKey
+  readonly button?: PageKey
   /** To leave is not what most readers want. */
   readonly isQuiet?: true
   readonly isDone?: true
@@ -55,11 +55,13 @@ export function linkPage(
   email: string | null = null,
 ): Answer {
   const { status, heading, text, button, isQuiet, isDone } = views[shown] as View
-  const translated = (key: LinkKey) => say(language, { key }, ofLinks[key])
-  const { sentence: title, is } = translated(heading)
-  const html = (key: LinkKey): string => {
-    const { sentence, is: spoken } = translated(key)
-    return spoken === is ? escapeHtml(sentence) : `<span lang="${spoken.tag}" dir="auto">${escapeHtml(sentence)}</span>`
+  const translate = (key: PageKey) => language.translate(key, pageSentences[key])
+  const { text: title, language: shownIn } = translate(heading)
+  const html = (key: PageKey): string => {
+    const { text, language } = translate(key)
+    return language === shownIn
+      ? escapeHtml(text)
+      : `<span lang="${language.tag}" dir="auto">${escapeHtml(text)}</span>`
   }
   const main = [
     isDone && TICK,
@@ -71,13 +73,14 @@ export function linkPage(
   const page = htmlPage({
     title: `${title} · ${service}`,
     style,
-    language: is.tag,
-    direction: is.direction,
+    language: shownIn.tag,
+    direction: shownIn.direction,
     body: `<header><bdi>${escapeHtml(service)}</bdi></header>
 <main>
 ${main.join('')}</main>
 <footer><a href="${escapeHtml(site)}">${html('link.back')}</a></footer>
 `,
   })
-  return { status, headers: { ...headers, ...is.fields, 'content-type': 'text/html; charset=utf-8' }, body: page }
+  const type = { 'content-type': 'text/html; charset=utf-8', 'content-language': shownIn.tag, vary: 'Accept-Language' }
+  return { status, headers: { ...headers, ...type }, body: page }
 }

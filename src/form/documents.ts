@@ -16,12 +16,12 @@ export function formDocuments({ challenge, languages }: { challenge: Challenge |
     formChallenge: document(JAVASCRIPT, challengeScript, { ...publicHeaders, 'cache-control': SCRIPT }),
     formSettings: new Map(
       languages.all.map(language => {
-        const { words, fields } = formIn(language)
         const text = JSON.stringify({
           challenge: challenge && { member: challenge.member, widget: challenge.widget },
-          ...words,
+          ...formIn(language),
         })
-        const kept = { ...publicHeaders, 'cache-control': 'public, max-age=300', ...fields }
+        const chosen = languages.all.length > 1 && { 'content-language': language.tag, vary: 'Accept-Language' }
+        const kept = { ...publicHeaders, 'cache-control': 'public, max-age=300', ...chosen }
         return [language, document('application/json', text, kept)]
       }),
     ),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import axe from 'axe-core'
 import { LINKS_SECRET, linksOf } from '../../src/confirm/token.ts'
-import { ofLinks } from '../../src/http/messages/links.ts'
+import { pageSentences } from '../../src/http/messages/sentences.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { clientOf } from '../harness/client.ts'
 import { sqlOn } from '../harness/database.ts'
@@ -43,8 +43,8 @@ test('without scripts, one press of the button does what the link is for', { ski
   ] as const) {
     await page.goto(link)
     await page.getByText('ada@example.com').waitFor()
-    await page.getByRole('button', { name: ofLinks[button] }).click()
-    await page.getByRole('heading', { name: ofLinks[done] }).waitFor()
+    await page.getByRole('button', { name: pageSentences[button] }).click()
+    await page.getByRole('heading', { name: pageSentences[done] }).waitFor()
   }
   assert.deepEqual([complaints, [...origins]], [[], [origin]])
 })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { LINKS_SECRET, linksOf, purposes } from '../../src/confirm/token.ts'
 import { readMessages } from '../../src/http/messages/file.ts'
-import { ofLinks } from '../../src/http/messages/links.ts'
+import { pageSentences } from '../../src/http/messages/sentences.ts'
 import { clientOf } from '../harness/client.ts'
 import { sqlOn } from '../harness/database.ts'
 import { startService } from '../harness/service.ts'
@@ -54,15 +54,15 @@ async function opened(t: TestContext, env: Record<string, string> = confirming) 
 test('GET shows the address and changes nothing; POST confirms; from then on the page says so, also when it has expired', async t => {
   const { signedUp, see, states, open } = await opened(t)
   const { confirm } = await signedUp('Ada@example.com')
-  const asked = [200, ofLinks['confirm.ask'], 'Ada@example.com', true]
+  const asked = [200, pageSentences['confirm.ask'], 'Ada@example.com', true]
   assert.deepEqual(await see(confirm), asked)
   assert.equal((await open(confirm, { method: 'HEAD' })).html, '')
   assert.deepEqual(await see(confirm), asked)
   assert.deepEqual(await states(), [['Ada@example.com', 'unconfirmed']])
 
-  assert.deepEqual(await see(confirm, post), [200, ofLinks['confirm.done'], 'Ada@example.com', false])
+  assert.deepEqual(await see(confirm, post), [200, pageSentences['confirm.done'], 'Ada@example.com', false])
   assert.deepEqual(await states(), [['Ada@example.com', 'listed']])
-  const before = [200, ofLinks['confirm.doneBefore'], 'Ada@example.com', false]
+  const before = [200, pageSentences['confirm.doneBefore'], 'Ada@example.com', false]
   assert.deepEqual([await see(confirm), await see(confirm, post)], [before, before])
   const { confirm: expired } = await signedUp('Ada@example.com', Date.now() - WEEK)
   assert.deepEqual(await see(expired), before)
@@ -71,7 +71,7 @@ test('GET shows the address and changes nothing; POST confirms; from then on the
 test('a link that has expired confirms nobody', async t => {
   const { signedUp, see, states } = await opened(t)
   const { confirm } = await signedUp('ada@example.com', Date.now() - WEEK)
-  const expired = [410, ofLinks['confirm.expired'], undefined, false]
+  const expired = [410, pageSentences['confirm.expired'], undefined, false]
   assert.deepEqual([await see(confirm), await see(confirm, post)], [expired, expired])
   assert.deepEqual(await states(), [['ada@example.com', 'unconfirmed']])
 })
@@ -84,16 +84,16 @@ test('to leave takes a POST, from the page or in one click of a mail program (RF
   for (const [i, body] of [undefined, oneClick, multipart].entries()) {
     const email = `${i}@example.com`
     const { unsubscribe, confirm } = await signedUp(email, i === 0 ? Date.now() - 100 * WEEK : undefined)
-    assert.deepEqual(await see(unsubscribe), [200, ofLinks['unsubscribe.ask'], email, true])
+    assert.deepEqual(await see(unsubscribe), [200, pageSentences['unsubscribe.ask'], email, true])
     assert.deepEqual(await states(), [[email, 'unconfirmed']])
     assert.deepEqual((await see(unsubscribe, { ...post, ...(body && { body }) })).slice(0, 2), [
       200,
-      ofLinks['unsubscribe.done'],
+      pageSentences['unsubscribe.done'],
     ])
     assert.deepEqual(await states(), [])
-    const left = [200, ofLinks['unsubscribe.done'], undefined, false]
+    const left = [200, pageSentences['unsubscribe.done'], undefined, false]
     assert.deepEqual([await see(unsubscribe), await see(unsubscribe, post)], [left, left])
-    if (i > 0) assert.deepEqual(await see(confirm), [410, ofLinks['confirm.deleted'], undefined, false])
+    if (i > 0) assert.deepEqual(await see(confirm), [410, pageSentences['confirm.deleted'], undefined, false])
   }
 })
 
@@ -112,8 +112,8 @@ test('links in mails that were sent go on to work when confirmations are off', a
   await before.stop()
   const { origin } = await startService(t, { DATABASE_URL: `sqlite:${before.databasePath}` })
   const press = (link: string) => before.see(link.replace(before.origin, origin), post)
-  assert.equal((await press(links[0].confirm))[1], ofLinks['confirm.done'])
-  assert.equal((await press(links[1].unsubscribe))[1], ofLinks['unsubscribe.done'])
+  assert.equal((await press(links[0].confirm))[1], pageSentences['confirm.done'])
+  assert.equal((await press(links[1].unsubscribe))[1], pageSentences['unsubscribe.done'])
   assert.deepEqual(await before.states(), [['ada@example.com', 'listed']])
 })
 
@@ -129,7 +129,7 @@ test('a token that was cut, made for something else or never made is not valid',
   ]
   for (const link of wrong)
     for (const init of [{}, post])
-      assert.deepEqual(await see(link, init), [404, ofLinks['link.invalid'], undefined, false], link)
+      assert.deepEqual(await see(link, init), [404, pageSentences['link.invalid'], undefined, false], link)
   assert.deepEqual(await states(), [['ada@example.com', 'unconfirmed']])
 })
 
@@ -160,7 +160,7 @@ test('a page speaks the language of its reader', async t => {
   for (const [language, direction, heading] of [
     ['de', 'ltr', 'Bestätige deine E-Mail-Adresse'],
     ['ar', 'rtl', readMessages(messages).get('ar')!['confirm.ask']],
-    ['en', 'ltr', ofLinks['confirm.ask']],
+    ['en', 'ltr', pageSentences['confirm.ask']],
   ] as const) {
     const { html, response, seen } = await open(confirm, { headers: { 'accept-language': `${language}-XX` } })
     assert.equal(seen[1], heading)
@@ -175,7 +175,7 @@ test('a page speaks the language of its reader', async t => {
 test('an unknown address is a page for a browser, and JSON for everybody else', async t => {
   const { origin, open } = await opened(t, {})
   const { response, html, seen } = await open(`${origin}/nothing`, { headers: { accept: 'text/html,*/*;q=0.8' } })
-  assert.deepEqual(seen, [404, ofLinks['link.notFound'], undefined, false])
+  assert.deepEqual(seen, [404, pageSentences['link.notFound'], undefined, false])
   assert.equal(response.headers.get('content-type'), 'text/html; charset=utf-8')
   assert.ok(!html.includes('/nothing'))
   for (const headers of [{}, { accept: 'application/json' }, { accept: '*/*' }])
@@ -187,7 +187,7 @@ test('without the store a link says to try again, and its token is in no log', a
   const links = await signedUp('ada@example.com')
   await sql('alter table contact rename to gone')
   for (const purpose of purposes) {
-    assert.deepEqual(await see(links[purpose], post), [500, ofLinks['link.failed'], undefined, false])
+    assert.deepEqual(await see(links[purpose], post), [500, pageSentences['link.failed'], undefined, false])
     assert.ok(!JSON.stringify(logged).includes(links[purpose].split('token=')[1]!.slice(0, 20)))
   }
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import PostalMime from 'postal-mime'
-import { ofLinks } from '../../src/http/messages/links.ts'
+import { pageSentences } from '../../src/http/messages/sentences.ts'
 import { clientOf } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
 import { type ReceivedMail, startMailServer } from '../harness/mail-server.ts'
@@ -74,7 +74,7 @@ test('who confirms is on the list, once; following links changes nothing; who le
   const presses = await Promise.all(Array.from({ length: 5 }, () => press(asking.confirm)))
   assert.deepEqual(
     presses.map(([, heading]) => heading).toSorted(),
-    [ofLinks['confirm.done'], ...Array<string>(4).fill(ofLinks['confirm.doneBefore'])].toSorted(),
+    [pageSentences['confirm.done'], ...Array<string>(4).fill(pageSentences['confirm.doneBefore'])].toSorted(),
   )
   assert.deepEqual(states(), [['listed', ada.email]])
   await until(() => server.mails.length === 2 && receiver.received.length === 1)
@@ -83,11 +83,11 @@ test('who confirms is on the list, once; following links changes nothing; who le
   const welcome = await linksIn(server.mails[1]!)
   assert.deepEqual(welcome.all, [asking.unsubscribe], 'one link to leave, in every mail')
   const oneClick = { body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }) }
-  const left = [200, ofLinks['unsubscribe.done']]
+  const left = [200, pageSentences['unsubscribe.done']]
   assert.deepEqual(await press(welcome.unsubscribe, oneClick), left)
   assert.deepEqual(stored(), [[], []])
   assert.deepEqual(await press(welcome.unsubscribe, oneClick), left)
-  assert.deepEqual(await press(asking.confirm), [410, ofLinks['confirm.deleted']])
+  assert.deepEqual(await press(asking.confirm), [410, pageSentences['confirm.deleted']])
 
   // Old links do nothing to whoever signs up anew.
   assert.equal((await signUp(ada)).json.alreadyExisted, false)
