@@ -257,11 +257,18 @@ function* differences(what: string, recorded: string, now: string): Generator<st
 const texts = (body: string) => body.split(/\n|(?<=>)(?=<)/).filter(line => !/^\s*(<\/?\w+>)?$/.test(line))
 
 function split(answer: string): [head: string[], body: string] {
+  // After an interim answer, such as 100, comes the final one.
+  const interim = /^HTTP\/1\.1 1\d\d .*?\r\n\r\n/s.exec(answer)?.[0] ?? ''
+  if (interim !== '') {
+    const [head, body] = split(answer.slice(interim.length))
+    return [[interim.trim(), ...head], body]
+  }
   const end = answer.indexOf('\r\n\r\n')
   if (end === -1) return [[answer], '']
   // Who says "close", Node or we, depends on what came behind the request by then.
   const head = answer.slice(0, end).replace(/^connection: close$/gim, 'connection: close')
-  return [head.split('\r\n'), Buffer.from(answer.slice(end + 4), 'latin1').toString()]
+  // The order of fields has no meaning (RFC 9110 §5.3).
+  return [head.split('\r\n').sort(), Buffer.from(answer.slice(end + 4), 'latin1').toString()]
 }
 
 function parsed(text: string): unknown {

@@ -6,8 +6,8 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import * as refusals from '../../src/http/errors.ts'
 import { BODY_LIMIT } from '../../src/http/limits.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -144,31 +144,36 @@ test('C-30: who expects 100 is told to go on, but for HTTP/1.0 (RFC 9110 §10.1.
 test('C-30, C-61: a chunked body is refused while it streams, before its end', async () => {
   const size = BODY_LIMIT + 1
   const answer = await send(baseUrl, [...post, json, chunked], `${size.toString(16)}\r\n${signup.padEnd(size)}`)
-  assertRefused(answer, 413, refusals.tooLarge.error)
+  assertRefused(answer, 413, 'the request body must be at most 16384 bytes')
   assert.equal(answer.headers.get('connection'), 'close')
 })
 
 /** Recognisable in an answer, so that an echo shows. */
 const ECHO = 'zqxj'
 const email = `${ECHO}@example.com`
-const { emptyBody, malformedJson, notUtf8, notAnObject } = refusals
+const EMPTY = 'a JSON body with name and email is required'
+const MALFORMED = 'the request body must be valid JSON'
+const NOT_UTF8 = 'the request body must be UTF-8 text'
+const NO_OBJECT = 'the request body must be a JSON object'
+const NOT_JSON = 'the Content-Type must be application/json'
+const ENCODED = 'the request body must not be compressed'
 const nameRequired = 'name is required'
 const lineBreak = `{"name":"${ECHO}\\r\\nBcc: x","email":"${email}"}`
 
 // What a name and an address must be, test/waitlist/signup.test.ts says.
 const rows: readonly [item: string, what: string, body: string | Buffer, sentence: string][] = [
-  ['C-26', 'nothing at all', '', emptyBody.error],
-  ['C-29', 'white space only', ' \n ', malformedJson.error],
-  ['C-29', 'text that is no JSON', ECHO, malformedJson.error],
-  ['C-29', 'JSON that ends early', `{"name":"${ECHO}"`, malformedJson.error],
-  ['C-29', 'JSON with something after it', `{"name":"${ECHO}","email":"${email}"}x`, malformedJson.error],
-  ['C-27', 'bytes that are not UTF-8', Buffer.from('{"name":"\xE9","email":"a@b.co"}', 'latin1'), notUtf8.error],
-  ['C-27', 'an overlong byte sequence', Buffer.from([0x22, 0xc0, 0xaf, 0x22]), notUtf8.error],
-  ['C-29', 'null', 'null', notAnObject.error],
-  ['C-29', 'a signup in an array', `[{"name":"${ECHO}","email":"${email}"}]`, notAnObject.error],
-  ['C-29', 'a string', `"${ECHO}"`, notAnObject.error],
-  ['C-29', 'a number beyond all bounds', `1${'0'.repeat(10_000)}`, notAnObject.error],
-  ['C-29', 'arrays 8,000 deep', '['.repeat(8_000) + ']'.repeat(8_000), notAnObject.error],
+  ['C-26', 'nothing at all', '', EMPTY],
+  ['C-29', 'white space only', ' \n ', MALFORMED],
+  ['C-29', 'text that is no JSON', ECHO, MALFORMED],
+  ['C-29', 'JSON that ends early', `{"name":"${ECHO}"`, MALFORMED],
+  ['C-29', 'JSON with something after it', `{"name":"${ECHO}","email":"${email}"}x`, MALFORMED],
+  ['C-27', 'bytes that are not UTF-8', Buffer.from('{"name":"\xE9","email":"a@b.co"}', 'latin1'), NOT_UTF8],
+  ['C-27', 'an overlong byte sequence', Buffer.from([0x22, 0xc0, 0xaf, 0x22]), NOT_UTF8],
+  ['C-29', 'null', 'null', NO_OBJECT],
+  ['C-29', 'a signup in an array', `[{"name":"${ECHO}","email":"${email}"}]`, NO_OBJECT],
+  ['C-29', 'a string', `"${ECHO}"`, NO_OBJECT],
+  ['C-29', 'a number beyond all bounds', `1${'0'.repeat(10_000)}`, NO_OBJECT],
+  ['C-29', 'arrays 8,000 deep', '['.repeat(8_000) + ']'.repeat(8_000), NO_OBJECT],
   ['C-29', 'objects 2,500 deep', `${'{"a":'.repeat(2_500)}1${'}'.repeat(2_500)}`, nameRequired],
   ['C-29', 'values in __proto__', `{"__proto__":{"name":"${ECHO}","email":"${email}"}}`, nameRequired],
   ['C-71', 'a line break in the name', lineBreak, 'name must not contain control characters'],
@@ -200,7 +205,7 @@ test('C-26: an empty body is a 400 whatever its type, however its length is told
       ['Content-Length: 00', ''],
       [chunked, '0\r\n\r\n'],
     ] as const) {
-      assertRefused(await send(baseUrl, [...post, type, length], body), 400, emptyBody.error)
+      assertRefused(await send(baseUrl, [...post, type, length], body), 400, EMPTY)
     }
   }
 })
@@ -217,19 +222,19 @@ test('C-25, C-55: a body of another type, or of none, is refused and told what w
   ]
   for (const type of [...forms, ...nearly]) {
     const answer = await send(baseUrl, [...post, `Content-Type: ${type}`, `Content-Length: ${signup.length}`], signup)
-    assertRefused(answer, 415, refusals.notJson.error)
+    assertRefused(answer, 415, NOT_JSON)
     assert.equal(answer.headers.get('accept'), 'application/json', type)
     assert.equal(answer.headers.get('accept-post'), 'application/json', type)
   }
   const body = `${signup.length.toString(16)}\r\n${signup}\r\n0\r\n\r\n`
-  assertRefused(await send(baseUrl, [...post, chunked], body), 415, refusals.notJson.error)
+  assertRefused(await send(baseUrl, [...post, chunked], body), 415, NOT_JSON)
 })
 
 test('C-25: a compressed body is refused and told that only identity is accepted', async () => {
   for (const coding of ['gzip', 'GZIP', 'identity, gzip', 'x-unknown']) {
     const headers = { 'content-type': 'application/json', 'content-encoding': coding }
     const answer = await request('/api/waitlist', { method: 'POST', headers, body: new Uint8Array(gzipSync(signup)) })
-    assertRefused(answer, 415, refusals.encoded.error)
+    assertRefused(answer, 415, ENCODED)
     assert.equal(answer.headers.get('accept-encoding'), 'identity', coding)
     assert.equal(answer.headers.get('accept'), null, coding)
   }
@@ -273,18 +278,18 @@ const EXHAUSTED = '198.51.100.7'
 
 /** Everything that can be wrong with one request, in the order in which it is looked at. */
 const faults: readonly [what: string, fault: Partial<Draft>, status: number, sentence?: string][] = [
-  ['an unknown path', { path: '/api/nothing' }, 404, refusals.notFound.error],
+  ['an unknown path', { path: '/api/nothing' }, 404, 'there is nothing at this address'],
   ['a method that is not allowed', { method: 'PUT' }, 405],
   ['too many attempts', { client: EXHAUSTED }, 429],
-  ['a compressed body', { coding: 'gzip' }, 415, refusals.encoded.error],
-  ['a body of another type', { type: 'text/plain' }, 415, refusals.notJson.error],
-  ['a body that is too large', { size: BODY_LIMIT + 1 }, 413, refusals.tooLarge.error],
-  ['a body that is not UTF-8', { spoilt: [0xff] }, 400, notUtf8.error],
-  ['a body that is no JSON', { after: 'x' }, 400, malformedJson.error],
-  ['a body that is no object', { inArray: true }, 400, notAnObject.error],
+  ['a compressed body', { coding: 'gzip' }, 415, ENCODED],
+  ['a body of another type', { type: 'text/plain' }, 415, NOT_JSON],
+  ['a body that is too large', { size: BODY_LIMIT + 1 }, 413, 'the request body must be at most 16384 bytes'],
+  ['a body that is not UTF-8', { spoilt: [0xff] }, 400, NOT_UTF8],
+  ['a body that is no JSON', { after: 'x' }, 400, MALFORMED],
+  ['a body that is no object', { inArray: true }, 400, NO_OBJECT],
   ['no name', { name: undefined }, 400, nameRequired],
   ['a malformed email', { email: 'ada' }, 400, 'email must be a valid email address'],
-  ['a store that is full', {}, 500, refusals.unavailable.error],
+  ['a store that is full', {}, 500, 'the waitlist service is temporarily unavailable, please try again'],
 ]
 
 function bytesOf({ name, email, inArray, after, size, spoilt }: Draft): Uint8Array<ArrayBuffer> {
@@ -310,7 +315,7 @@ for (const transfer of ['by Content-Length', 'chunked'] as const) {
 
     await answerTo({ ...good, client: EXHAUSTED })
     for (const [position, [what, fault, status, sentence]] of faults.entries()) {
-      for (const [also, another] of faults.slice(position)) {
+      for (const [also, another] of faults.slice(position, position + 2)) {
         // A client of its own for each request, so that only those meet the limit that are meant to.
         const client = `10.0.${clients >> 8}.${clients++ & 255}`
         const answer = await answerTo({ ...good, client, ...another, ...fault })
@@ -324,15 +329,60 @@ for (const transfer of ['by Content-Length', 'chunked'] as const) {
 test('a blocked domain is refused after name and email and before the challenge, and counts as an attempt', async t => {
   const file = join(temporaryFolder(t), 'blocked.txt')
   writeFileSync(file, '# throw-away\ntrash.example\n!post.trash.example\n')
-  const settings = { BASE_URL: 'https://waitlist.example.org', TRUST_PROXY: '1', RATE_LIMIT: '5', CHALLENGE: 'altcha' }
-  const opened = async (env: Record<string, string>) => clientOf({ baseUrl: (await startService(t, env)).origin })
-  const { signUp } = await opened({ ...settings, BLOCKED_DOMAINS_FILE: file })
+  const settings = { RATE_LIMIT: '5/10m', CHALLENGE: 'altcha', BLOCKED_DOMAINS_FILE: file }
+  const { signUp } = await clientOf(await startService(t, settings))
   const blocked = { name: 'Ada', email: 'ada@Mail.Trash.example' }
-  const { error } = refusals.domainNotAccepted
   assertRefused(await signUp({ ...blocked, name: '' }), 400, nameRequired)
   assertRefused(await signUp({ ...blocked, email: '@mail.trash.example' }), 400, 'email must be a valid email address')
   assertRefused(await signUp(blocked), 400, 'this email domain is not accepted')
-  assertRefused(await signUp({ name: 'Ada', email: 'ada@post.trash.example' }), 400, refusals.challengeMissing.error)
-  assertRefused(await signUp(blocked), 400, error)
-  assertRefused(await signUp(blocked), 429)
+  assertRefused(await signUp({ name: 'Ada', email: 'ada@post.trash.example' }), 400, 'please solve the challenge')
+  assert.equal((await signUp(blocked)).status, 400)
+  assert.equal((await signUp(blocked)).status, 429)
+})
+
+test('C-35…C-38: policy and rest are on every answer that passed the limiter; a 429 says how long to wait', async t => {
+  const client = await clientOf(await startService(t, { RATE_LIMIT: '5/1h' }))
+  const answers = [
+    await client.signUp({ name: 'Ada', email: 'ada@example.com' }),
+    await client.signUp({ name: 'Ada', email: 'ada@example.com' }),
+    await client.signUp('{}'),
+    await client.signUp('{}', { 'content-type': 'text/plain' }),
+    await client.signUp(' '.repeat(20_000)),
+    await client.signUp(signup),
+  ]
+  // draft-ietf-httpapi-ratelimit-headers-11, read as Structured Fields (RFC 9651 §3.1, §3.3).
+  const rests = answers.map(({ status, headers }) => {
+    assert.equal(headers.get('ratelimit-policy'), '"signup";q=5;w=3600')
+    const [, rest, seconds] = /^"signup";r=(\d+);t=(\d+)$/.exec(headers.get('ratelimit') ?? '') ?? []
+    assert.ok(Number(seconds) >= 1 && Number(seconds) <= 720, 'one attempt comes back every 720 seconds')
+    return [status, Number(rest)]
+  })
+  assert.deepEqual(rests, [
+    [200, 4],
+    [200, 3],
+    [400, 2],
+    [415, 1],
+    [413, 0],
+    [429, 0],
+  ])
+  const refused = answers.at(-1)!
+  const seconds = refused.headers.get('retry-after')
+  assert.match(refused.headers.get('ratelimit')!, new RegExp(`t=${seconds}$`))
+  assertRefused(refused, 429, `too many signup attempts, please try again in ${seconds} seconds`)
+
+  // C-16, C-38: nothing but POST counts, or tells the quota.
+  for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT']) {
+    const { status, headers } = await client.request('/api/waitlist', { method })
+    assert.deepEqual([status === 429, headers.get('ratelimit')], [false, null], method)
+  }
+})
+
+test('C-35: waiting as long as Retry-After says is enough; a wait shorter than a second is told as 1', async t => {
+  const client = await clientOf(await startService(t, { RATE_LIMIT: '4/2s' }))
+  let answer = await client.signUp('{}')
+  for (let n = 1; answer.status !== 429 && n < 100; n++) answer = await client.signUp('{}')
+  assertRefused(answer, 429, 'too many signup attempts, please try again in 1 second')
+  assert.equal(answer.headers.get('retry-after'), '1')
+  await setTimeout(1_000)
+  assert.equal((await client.signUp(signup)).status, 200)
 })
