@@ -9,9 +9,11 @@ export interface BatchBounds {
   readonly timeout: number
   /** Batches under way at once. */
   readonly parallel: number
+  /** The same for batches that are not full; more wait until they are, or until one of these ends. */
+  readonly partial: number
 }
 
-export const storeBounds: BatchBounds = { batch: 128, queue: 10_000, timeout: 5_000, parallel: 4 }
+export const storeBounds = { batch: 128, queue: 10_000, timeout: 5_000, parallel: 4 } as const
 
 /** Milliseconds that signups may wait for their batch before further ones are refused. */
 const TARGET = 100
@@ -28,18 +30,17 @@ interface Waiting<Item, Answer> {
 export type Batches<Item, Answer> = ReturnType<typeof batches<Item, Answer>>
 
 /**
- * Group commit: those who come in one turn of the event loop, or while all batches are under way, share the next one. No timer
- * adds delay. An item that is not answered in time is refused although it may yet be stored: nothing untrue is said, and a
+ * Group commit: those who come in one turn of the event loop, or while batches are under way, share the next one. No timer adds
+ * delay. An item that is not answered in time is refused although it may yet be stored: nothing untrue is said, and a
  * repeated signup does no harm.
  */
 export function batches<Item, Answer>(
   commit: (items: readonly Item[]) => Promise<readonly Answer[]>,
-  bounds: BatchBounds = storeBounds,
+  bounds: BatchBounds,
 ) {
   let queue: Waiting<Item, Answer>[] = []
-  let underWay = 0
-  /** Items of batches that are under way, with those that were refused meanwhile. */
-  const pending = new Set<Waiting<Item, Answer>>()
+  /** Those that are under way. */
+  const pending = new Set<readonly Waiting<Item, Answer>[]>()
   let isScheduled = false
   let isClosed = false
   let drained: (() => void) | undefined
@@ -53,7 +54,7 @@ export function batches<Item, Answer>(
     timer = undefined
     const over = performance.now() - bounds.timeout
     const isLate = ({ since }: Waiting<Item, Answer>) => since <= over
-    refuse([...pending].filter(isLate), `the database did not answer within ${bounds.timeout} ms`)
+    refuse([...pending].flat().filter(isLate), `the database did not answer within ${bounds.timeout} ms`)
     refuse(queue.filter(isLate), `the database did not answer within ${bounds.timeout} ms`)
     queue = queue.filter(each => !isLate(each))
     watch()
@@ -61,34 +62,39 @@ export function batches<Item, Answer>(
 
   /** Looks for late ones four times in their time, while somebody waits. */
   function watch(): void {
-    if (queue.length > 0 || underWay > 0) timer ??= setTimeout(refuseLate, bounds.timeout / 4)
+    if (queue.length > 0 || pending.size > 0) timer ??= setTimeout(refuseLate, bounds.timeout / 4)
   }
+
+  const mayBegin = () =>
+    queue.length > 0 && pending.size < (queue.length < bounds.batch ? bounds.partial : bounds.parallel)
 
   function flush(): void {
     isScheduled = false
-    while (queue.length > 0 && underWay < bounds.parallel) {
-      const batch = queue.splice(0, bounds.batch)
-      underWay++
-      for (const each of batch) pending.add(each)
-      void carryOut(batch)
-    }
+    while (mayBegin()) void carryOut(queue.splice(0, bounds.batch))
     watch()
-    if (underWay > 0 || queue.length > 0) return
+    if (pending.size > 0 || queue.length > 0) return
     clearTimeout(timer)
     timer = undefined
     drained?.()
   }
 
   async function carryOut(batch: readonly Waiting<Item, Answer>[]): Promise<void> {
+    pending.add(batch)
     try {
       const answers = await commit(batch.map(({ item }) => item))
-      for (const [i, { resolve }] of batch.entries()) resolve(answers[i]!)
+      for (let i = 0; i < batch.length; i++) batch[i]!.resolve(answers[i]!)
     } catch (error) {
       for (const { reject } of batch) reject(error as Error)
     }
-    for (const each of batch) pending.delete(each)
-    underWay--
-    flush()
+    pending.delete(batch)
+    schedule()
+  }
+
+  /** After the requests that arrived in this turn of the event loop, so that they share the batch. */
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(flush)
   }
 
   return {
@@ -98,10 +104,7 @@ export function batches<Item, Answer>(
         return Promise.reject(new StoreUnavailable('too many are waiting for the database'))
       return new Promise((resolve, reject) => {
         queue.push({ item, since: performance.now(), resolve, reject })
-        if (isScheduled || underWay >= bounds.parallel) return
-        isScheduled = true
-        // After the requests that arrived in this turn of the event loop, so that they share the batch.
-        setImmediate(flush)
+        if (mayBegin()) schedule()
       })
     },
     /** How many wait. */
@@ -113,13 +116,13 @@ export function batches<Item, Answer>(
       isClosed = true
       return new Promise(resolve => {
         drained = resolve
-        if (underWay === 0 && queue.length === 0) resolve()
+        if (pending.size === 0 && queue.length === 0) resolve()
       })
     },
     /** Refuses all who wait, since a stop cannot wait any longer. */
     refuse(): void {
       isClosed = true
-      refuse([...pending, ...queue], 'the store is closing, and could not commit in time')
+      refuse([...[...pending].flat(), ...queue], 'the store is closing, and could not commit in time')
       queue = []
     },
   }

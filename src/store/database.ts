@@ -1,7 +1,7 @@
 /** A value in SQL: JSON is text, times are milliseconds since 1970, flags 0 or 1. A list goes with `dialect.among`. */
 export type Value = string | number | null | readonly (string | number)[]
 
-/** A new row: a value for each column. All rows of one statement have the same columns. */
+/** A new row: a value for each column. All rows of one statement have the same columns in the same order. */
 export type Row = Readonly<Record<string, string | number | null>>
 
 /** One transaction. Statements have the parameters `$1`, `$2` … and are written once for both engines. */
@@ -17,8 +17,8 @@ export interface Tx {
   /** Adds rows in their order. `ending`: such as `on conflict do nothing`. */
   insert(table: string, rows: readonly Row[], ending?: string): Promise<void>
   /**
-   * Adds rows of a table with numbers, unless they are there already. Returns the numbers of those that were added, by the
-   * values of a unique column.
+   * Adds rows of a table with numbers, unless they are there already. The numbers follow the order of the rows. Returns the
+   * numbers of those that were added, by the values of a unique column.
    */
   insertNew(table: string, rows: readonly Row[], column: string): Promise<ReadonlyMap<string, number>>
 }
@@ -55,6 +55,8 @@ export interface Database {
   readonly statement: Statement | null
   /** For messages: without user and password. */
   readonly name: string
+  /** Batches that are worth running side by side though they are not full. */
+  readonly partialBatches: number
   /** Resolves if what is written can no longer be trusted: the process must then end at once. */
   readonly failure: Promise<Error>
   /** Throws when there is no room for more than ends what was begun. */

@@ -63,15 +63,14 @@ interface Known {
  */
 export async function admit(tx: Tx, entries: readonly Entry[], rules: SignupRules): Promise<readonly Admission[]> {
   const spent = rules.holdReasons === null ? NOBODY : await claimProofs(tx, entries)
-  const admitted = entries.filter(entry => !spent.has(entry))
+  const admitted = spent.size === 0 ? entries : entries.filter(entry => !spent.has(entry))
   const known = new Map<string, Known>()
   // Who is known counts towards no limit. Where there is none, most are new, and the insert says who is not.
   if (rules.holdReasons !== null) await findKnown(tx, keysOf(admitted), known)
-  const firsts = new Map(admitted.map(entry => [entry.key, entry] as const).reverse())
-  // In one order, since two batches that insert the same addresses in other orders would wait for each other.
-  const ordered = [...firsts.values()].sort((a, b) => (a.key < b.key ? -1 : 1))
+  const firsts = new Map<string, Entry>()
+  for (const entry of admitted) if (!firsts.has(entry.key)) firsts.set(entry.key, entry)
   for (let round = 1; ; round++) {
-    const fresh = ordered.filter(({ key }) => !known.has(key))
+    const fresh = [...firsts.values()].filter(({ key }) => !known.has(key))
     if (fresh.length === 0) break
     if (round > ROUNDS) throw new StoreUnavailable('an address is neither new nor known')
     await add(tx, fresh, known, rules)

@@ -42,7 +42,7 @@ const CHECKED = 1_000
 
 export async function openStore(database: Database, options: StoreOptions): Promise<Store> {
   const { targets, telemetry } = options
-  const bounds = { ...storeBounds, ...options.bounds }
+  const bounds = { ...storeBounds, partial: database.partialBatches, ...options.bounds }
   const { provider } = targets
   if (provider !== null) await database.transaction(tx => moveHandovers(tx, provider))
 

@@ -78,9 +78,16 @@ function txOn(client: ClientBase, now: number, again: boolean, timeout: number):
     },
     async insertNew(table, rows, column) {
       if (rows.length === 0) return new Map()
-      const text = inserting(table, rows, `on conflict (${column}) do nothing returning number, ${column} as key`)
+      const columns = Object.keys(rows[0]!).join(', ')
+      // Inserted in the order of the column: two that insert the same values in other orders would wait for each other.
       const added: readonly { readonly key: string; readonly number: number }[] = (
-        await query(text, [JSON.stringify(rows)])
+        await query(
+          `insert into ${table} (number, ${columns}) select number, ${columns} from (` +
+            `select nextval(pg_get_serial_sequence('${table}', 'number')) as number, ${columns}` +
+            ` from json_populate_recordset(null::${table}, $1::json)) as numbered order by ${column} collate "C"` +
+            ` on conflict (${column}) do nothing returning number, ${column} as key`,
+          [JSON.stringify(rows)],
+        )
       ).rows
       return new Map(added.map(({ key, number }) => [key, number]))
     },
@@ -183,6 +190,7 @@ function connect({ url, log, connections, timeout, clock }: Plan) {
     pool,
     database: {
       name: storeName({ kind: 'postgres', url }),
+      partialBatches: 4,
       transaction,
       read,
       statement,

@@ -41,7 +41,7 @@ export function txOn({ all, run, statement }: Statements, now: number): Tx {
     const columns = Object.keys(rows[0] ?? {})
     const places = columns.map((_, i) => `$${i + 1}`).join(', ')
     const insert = statement(`insert into ${table} (${columns.join(', ')}) values (${places}) ${ending}`)
-    return row => insert.run(...columns.map(column => row[column]!))
+    return row => insert.run(...Object.values(row))
   }
   return {
     dialect,
