@@ -153,7 +153,7 @@ function readChallenge(values: Values, env: Environment, mistakes: string[]): Ch
 function holdsOf(values: Values, asksForProof: boolean): HoldRules | null {
   const { HOLD_ABOVE: above = null, HOLD_SUSPICIOUS: suspicious } = values
   if (above === null && !suspicious && !asksForProof) return null
-  return { above, suspicious, window: values.HOLD_WINDOW }
+  return { above, suspicious }
 }
 
 const mailSettings = (server: MailSettings['server'], from: MailSettings['from'], values: Values): MailSettings => ({
@@ -242,9 +242,9 @@ const namesOf = (channels: Config['channels']): string[] =>
 
 function heldIn(holds: Config['holds']): Record<string, unknown> {
   if (holds === null) return {}
-  const { above, window, suspicious } = holds
+  const { above, suspicious } = holds
   return {
-    ...(above !== null && { holdsAbove: `${above} in ${window / 1_000} s` }),
+    ...(above !== null && { holdsAbove: `${above.count} in ${above.time / 1_000} s` }),
     ...(suspicious && { holdsSuspicious: true }),
   }
 }

@@ -120,13 +120,9 @@ export const settings = {
     ...address,
   },
   HOLD_ABOVE: {
-    meaning: 'New contacts that are let in within HOLD_WINDOW; those beyond it are held until you release them.',
-    ...whole(0, 1_000_000),
-  },
-  HOLD_WINDOW: {
-    meaning: 'Length of the window.',
-    default: '1h',
-    ...duration('1s', '1d'),
+    meaning:
+      'New contacts that are let in within a time, such as 200/1h; those beyond it are held until you release them.',
+    ...countPerTime(0, 1_000_000, '1h'),
   },
   HOLD_SUSPICIOUS: {
     meaning: 'Whether signups that look like those of a bot are held (docs/bots.md).',

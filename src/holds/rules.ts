@@ -3,10 +3,8 @@ import { mailboxOf } from './mailbox.ts'
 
 /** What is held. */
 export interface HoldRules {
-  /** New contacts that are let in within the window; null: there is no limit. */
-  readonly above: number | null
-  /** Milliseconds. */
-  readonly window: number
+  /** New contacts that are let in within so many milliseconds; null: there is no limit. */
+  readonly above: { readonly count: number; readonly time: number } | null
   /** Whether a signup is held for what it looks like. */
   readonly suspicious: boolean
 }

@@ -8,20 +8,20 @@ import { mailboxOf } from './mailbox.ts'
 import { candidateOf, type HoldRules, holdReasonOf } from './rules.ts'
 
 /**
- * Why new signups are held, each with those before it in the batch. What other instances let in at the same moment is not
- * seen, so a limit may be passed by a few.
+ * Why new signups are held, each with those before it in the batch. Batches that are stored at the same moment, which there are
+ * on PostgreSQL alone, do not see each other, so a burst passes the limit by all that is in them.
  */
 export const holdReasons =
   (rules: HoldRules): HoldReasons =>
   async (tx, entries) => {
-    const { above, window, suspicious } = rules
+    const { above, suspicious } = rules
     const mailboxes = suspicious ? await knownMailboxes(tx, entries) : new Set<string>()
-    let recent = above === null ? 0 : await countRecent(tx, tx.now - window, above)
+    let recent = above === null ? 0 : await countRecent(tx, tx.now - above.time, above.count)
     return entries.map(({ signup }) => {
       const candidate = candidateOf(signup, rules)
       const reason = holdReasonOf(candidate, {
         knows: mailbox => mailboxes.has(mailbox),
-        hasRoom: () => above === null || recent < above,
+        hasRoom: () => above === null || recent < above.count,
       })
       if (candidate.mailbox !== null) mailboxes.add(candidate.mailbox)
       if (reason === null) recent++

@@ -55,8 +55,6 @@ export interface Database {
   readonly statement: Statement | null
   /** For messages: without user and password. */
   readonly name: string
-  /** Batches that are worth running side by side though they are not full. */
-  readonly partialBatches: number
   /** Resolves if what is written can no longer be trusted: the process must then end at once. */
   readonly failure: Promise<Error>
   /** Throws when there is no room for more than ends what was begun. */

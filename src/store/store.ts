@@ -42,7 +42,9 @@ const CHECKED = 1_000
 
 export async function openStore(database: Database, options: StoreOptions): Promise<Store> {
   const { targets, telemetry } = options
-  const bounds = { ...storeBounds, partial: database.partialBatches, ...options.bounds }
+  // On SQLite each waits for a sync, and a larger one writes fewer pages. Elsewhere each waits for its round trips.
+  const partial = database.statement === null ? 1 : storeBounds.parallel
+  const bounds = { ...storeBounds, partial, ...options.bounds }
   const { provider } = targets
   if (provider !== null) await database.transaction(tx => moveHandovers(tx, provider))
 

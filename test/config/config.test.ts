@@ -38,8 +38,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   CHALLENGE_SITE_KEY: ['two seCrets'],
   CHALLENGE_SECRET: ['two seCrets', 'seCret'.repeat(100)],
   CHALLENGE_URL: ['seCret', 'ftp://seCret', 'https://host/?seCret'],
-  HOLD_ABOVE: ['seCret', '-1', '1000001'],
-  HOLD_WINDOW: ['seCret', '0', '3600', '86401s'],
+  HOLD_ABOVE: ['seCret', '-1', '1000001', '200/seCret', '200/3600', '200/86401s', '200/0'],
   HOLD_SUSPICIOUS: ['seCret', 'yes'],
   DISCLOSE_MEMBERSHIP: ['seCret', 'no'],
   DATABASE_URL: [
@@ -174,6 +173,8 @@ describe('the configuration', () => {
       ],
       [{ SHUTDOWN_DELAY: '0' }, { shutdownDelay: 0 }],
       [{ RATE_LIMIT: '20/1m' }, { quota: { limit: 20, window: 60 } }],
+      [{ HOLD_ABOVE: '200/1d' }, { holds: { above: { count: 200, time: 86_400_000 }, suspicious: false } }],
+      [{ HOLD_ABOVE: '0' }, { holds: { above: { count: 0, time: 3_600_000 }, suspicious: false } }],
       [{ RATE_LIMIT: '3' }, { quota: { limit: 3, window: 600 } }],
       [tls, { tls: { certFile: 'cert.pem', keyFile: 'key.pem' } }],
     ]

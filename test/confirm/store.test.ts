@@ -76,7 +76,7 @@ forEachEngine('confirmed addresses', place => {
 
   test('of many who type one address at once, one is new; those above the limit are held, and get no mail', async t => {
     const { open, operator } = await place(t)
-    const store = await open({ ...asking, holds: { above: 2, window: 60_000, suspicious: false } })
+    const store = await open({ ...asking, holds: { above: { count: 2, time: 60_000 }, suspicious: false } })
     const crowd = await Promise.all(
       Array.from({ length: 24 }, (_, i) => store.admit(signup('V', `v${i % 3}@example.com`))),
     )

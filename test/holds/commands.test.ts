@@ -7,7 +7,7 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { storeAt } from '../harness/store.ts'
 import { signup } from '../store/place.ts'
 
-const holds = { above: 0, window: 3_600_000, suspicious: false }
+const holds = { above: { count: 0, time: 3_600_000 }, suspicious: false }
 
 /** A folder with `data/waitlist.db`: Ada is listed, the others are held. */
 async function scene(t: TestContext) {

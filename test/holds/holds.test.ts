@@ -7,12 +7,8 @@ import type { Store } from '../../src/store/store.ts'
 import { forEachEngine, signup } from '../store/place.ts'
 
 const HOUR = 3_600_000
-const rules = (given: Partial<HoldRules> = {}): HoldRules => ({
-  above: null,
-  window: HOUR,
-  suspicious: false,
-  ...given,
-})
+const rules = (given: Partial<HoldRules> = {}): HoldRules => ({ above: null, suspicious: false, ...given })
+const limit = (count: number) => ({ above: { count, time: HOUR } })
 const visitor = (i: number, domain = 'gmail.com') => signup(`Visitor ${i}`, `visitor${i}@${domain}`)
 const crowd = (from: number, count: number) => Array.from({ length: count }, (_, i) => visitor(from + i))
 const all = (store: Store, signups: readonly Signup[]) => Promise.all(signups.map(each => store.admit(each)))
@@ -27,7 +23,7 @@ const proof = (nonce: string, expires = new Date(Date.now() + 600_000)): Proof =
 forEachEngine('holds', place => {
   test('beyond the limit new contacts are held, exactly where one asks after the other', async t => {
     const here = await place(t)
-    const stores = await here.instances(3, { holds: rules({ above: 30 }), destinations: ['webhook'] })
+    const stores = await here.instances(3, { holds: rules(limit(30)), destinations: ['webhook'] })
     const answers: Admission[] = []
     for (const [i, each] of crowd(0, 40).entries()) answers.push(await stores[i % stores.length]!.admit(each))
     assert.deepEqual(counted(answers), { 'listed now': 30, 'held now': 10 })
@@ -38,7 +34,7 @@ forEachEngine('holds', place => {
   })
 
   test('of a crowd at once no fewer than the limit get in, and nobody after it', async t => {
-    const stores = await (await place(t)).instances(3, { holds: rules({ above: 30 }) })
+    const stores = await (await place(t)).instances(3, { holds: rules(limit(30)) })
     const at = (i: number) => stores[i % stores.length]!
     const first = await Promise.all(crowd(0, 100).map((each, i) => at(i).admit(each)))
     assert.ok(counted(first)['listed now']! >= 30)
@@ -48,7 +44,7 @@ forEachEngine('holds', place => {
   for (const provider of [null, 'loops']) {
     test(`${provider ? 'with' : 'without'} a provider, who is held is still held when it comes again, has no event, and reaches nobody`, async t => {
       const here = await place(t)
-      const store = await here.open({ holds: rules({ above: 0 }), provider, destinations: ['webhook'] })
+      const store = await here.open({ holds: rules(limit(0)), provider, destinations: ['webhook'] })
       assert.deepEqual(await store.admit(visitor(1)), { is: 'held now', reason: 'above-limit' })
       assert.deepEqual(await store.admit(visitor(1)), { is: 'still held' })
       for (const destination of ['webhook', 'loops']) assert.deepEqual(await store.claim(destination, 10), [])

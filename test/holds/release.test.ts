@@ -7,7 +7,7 @@ import type { Store } from '../../src/store/store.ts'
 import { course, emailsOf, forEachEngine, type Place, signup } from '../store/place.ts'
 
 /** Everybody is held. */
-const holds = { above: 0, window: 3_600_000, suspicious: false }
+const holds = { above: { count: 0, time: 3_600_000 }, suspicious: false }
 const destinations = ['webhook', 'crm']
 const alone: SignupTargets = { eventName: 'waitlist.joined', provider: null, destinations, confirmation: null }
 

@@ -67,7 +67,7 @@ describe('an address or a link in a name', () => {
 })
 
 describe('the reason to hold', () => {
-  const rules = { above: 5, window: 1_000, suspicious: true }
+  const rules = { above: { count: 5, time: 1_000 }, suspicious: true }
   const open = { knows: () => false, hasRoom: () => true }
   const who = { name: 'Ada', email: 'Ada@X.Example.com', unverified: undefined }
 

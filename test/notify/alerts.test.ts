@@ -35,7 +35,7 @@ forEachEngine('alerts', place => {
     t.mock.method(performance, 'now', () => monotonic)
     let now = Date.UTC(2030, 0, 1)
     const here = await place(t)
-    const holds = { above: 1, suspicious: false, window: 3_600_000 }
+    const holds = { above: { count: 1, time: 3_600_000 }, suspicious: false }
     const [store] = await here.instances(1, { clock: () => now, holds })
     const { channels, state } = channelsOf(...names)
     const { signal } = new AbortController()

@@ -36,7 +36,7 @@ async function* linesOf(text: string): AsyncGenerator<string> {
 
 const proof = (nonce: string) => ({ nonce, expires: new Date('2040-01-01') })
 const parts = { provider: 'provider', destinations: ['webhook'], trackSources: true } as const
-const holds = { above: null, window: 1, suspicious: true }
+const holds = { above: null, suspicious: true }
 
 /** A list with rows in each table, and with what is hard to write. */
 async function rich(place: MakePlace, t: TestContext): Promise<Place> {

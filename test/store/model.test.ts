@@ -277,7 +277,7 @@ class Model {
 async function live({ open, sql }: Place, { provider, confirmation, above, steps }: History): Promise<void> {
   const clock = handClock()
   const targets: SignupTargets = { eventName: 'waitlist.joined', provider, destinations, confirmation }
-  const holds = above === null ? null : { above, window: DAY, suspicious: false }
+  const holds = above === null ? null : { above: { count: above, time: DAY }, suspicious: false }
   const start = () => open({ provider, destinations, confirmation, holds, clock: clock.read })
   const model = new Model(targets, above)
   for (const table of ['contact', 'erased']) await sql(`delete from ${table}`)

@@ -190,7 +190,6 @@ function connect({ url, log, connections, timeout, clock }: Plan) {
     pool,
     database: {
       name: storeName({ kind: 'postgres', url }),
-      partialBatches: 4,
       transaction,
       read,
       statement,

@@ -189,8 +189,6 @@ export function sqliteDatabase({ path: given, log, clock = Date.now }: SqliteOpt
 
   return {
     name: `sqlite:${path}`,
-    // Each waits for a sync, and a larger one writes fewer pages.
-    partialBatches: 1,
     async transaction(use) {
       requireOpen()
       const result = await inTurn(async () => {
@@ -268,8 +266,6 @@ export function sqliteForCommand(given: string, { make = false } = {}): Database
   }
   return {
     name: `sqlite:${path}`,
-    // Each waits for a sync, and a larger one writes fewer pages.
-    partialBatches: 1,
     transaction: use => told(() => inTurn(() => attempt(use))),
     read: use => told(() => inTurn(() => read(use))),
     statement: null,
