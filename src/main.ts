@@ -139,6 +139,7 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     .argument(...addresses)
     .option('-n, --next <n>', 'the first so many of those whom the other options choose', wholeNumber)
     .option('--file <file>', 'the addresses in this file, one a line; - for standard input')
+    .option('--again', 'send it again to those of these addresses who have not redeemed it')
     .option('--dry-run', 'only say who would be invited')
     .action(async (given: string[], options: InviteOptions) => {
       const { inviteContacts } = await import('./invite/command.ts')

@@ -22,13 +22,15 @@ import { type ContactFilter, contactPages } from '../store/contacts.ts'
 import type { Database } from '../store/database.ts'
 import { withDatabase } from '../store/open.ts'
 import { OperatorError } from '../waitlist/ports/log.ts'
-import { countInvitable, type InvitationTargets, invite } from './store.ts'
+import { countInvitable, type InvitationTargets, invite, inviteAgain } from './store.ts'
 
 export interface InviteOptions extends Pick<ContactFilter, 'search' | 'source' | 'since' | 'until'> {
   /** The first so many of those whom the filter chooses. */
   readonly next?: number
   /** A file with addresses, one a line. */
   readonly file?: string
+  /** Those of the addresses who are invited and have not redeemed. */
+  readonly again?: true
   readonly dryRun?: true
   readonly yes?: true
 }
@@ -37,7 +39,7 @@ export interface InviteOptions extends Pick<ContactFilter, 'search' | 'source' |
 export async function inviteContacts(
   { store }: Config,
   addresses: readonly string[],
-  { dryRun, yes, next, file, ...filter }: InviteOptions,
+  { again, dryRun, yes, next, file, ...filter }: InviteOptions,
   targets: InvitationTargets,
   io: Io,
 ): Promise<ExitCode> {
@@ -49,8 +51,10 @@ export async function inviteContacts(
         ' waitlist list --state listed',
     )
   }
-  const given = file === undefined ? addresses : await addressesIn(file, io)
-  const which = isFiltered ? filter : { addresses: [...new Set(given)] }
+  if (again && (isFiltered || dryRun)) return misused(io, '--again takes addresses, or --file, and no other option.')
+  const given = [...new Set(file === undefined ? addresses : await addressesIn(file, io))]
+  if (again) return withDatabase(store, database => remind(database, given, targets, io))
+  const which = isFiltered ? filter : { addresses: given }
   return withDatabase(store, async database => {
     const { total, first, last } = await database.read(tx => countInvitable(tx, which, next))
     if (dryRun) {
@@ -85,6 +89,22 @@ async function report({ done, missing }: Changed, note: string, io: Io): Promise
     return fail(io, 'not all could be invited:', reasons)
   }
   return done === 0 && before === 0 ? fail(io, 'nothing was found.') : 0
+}
+
+async function remind(
+  database: Database,
+  addresses: readonly string[],
+  targets: InvitationTargets,
+  io: Io,
+): Promise<ExitCode> {
+  if (targets.destinations.length === 0) return fail(io, UNNOTIFIED)
+  const { done, missing } = await inviteAgain(database, addresses, targets, { signal: io.signal })
+  const redeemed = addresses.length - missing.length - done
+  await print(io, [`${counted(done, 'person was', 'people were')} invited again.\n`])
+  if (redeemed > 0) await print(io, [`${counted(redeemed, 'person has', 'people have')} redeemed already.\n`])
+  if (missing.length === 0) return 0
+  const reasons = missing.map(({ address, state }) => `${address} is ${state ?? 'not on the list'}.`)
+  return fail(io, 'not all were invited before:', reasons)
 }
 
 const UNNOTIFIED =

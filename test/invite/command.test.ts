@@ -29,6 +29,13 @@ async function scene(t: TestContext) {
   return { cwd, sql, states, run: (...args: string[]) => run(t, cwd, args) }
 }
 
+/** The same with a webhook, if the settings of a command name it. */
+async function notified(t: TestContext) {
+  const { cwd, sql } = await scene(t)
+  const env = { WEBHOOK_URL: 'http://localhost:9/', WEBHOOK_SECRET: webhookSecret }
+  return { sql, env, run: (env: Record<string, string>, ...args: string[]) => run(t, cwd, args, env) }
+}
+
 const untouched = ['ada listed', 'bob listed', 'cyd listed', 'dot held', 'eve listed']
 const NOBODY_TELLS =
   'No mail, webhook or automation is set that notifies them: the codes are in waitlist export --state invited.\n'
@@ -51,6 +58,23 @@ describe('waitlist invite', { concurrency: true }, () => {
       /\n2 people would be invited\.\n$/,
     )
     assert.deepEqual(states(), untouched)
+  })
+
+  test('--again: those who have not redeemed are sent it again, and the others are told', async t => {
+    const { sql, run, env } = await notified(t)
+    const given = ['ada@one.example', 'bob@one.example', 'eve@two.example']
+    assert.equal((await run(env, 'invite', ...given.slice(0, 2), '--yes')).code, 0)
+    await sql("update delivery set state = 'delivered'")
+    await sql("update contact set redeemed_at = 1 where name like '%bob'")
+    const { code, stdout, stderr } = await run(env, 'invite', '--again', ...given)
+    assert.deepEqual([code, stdout], [1, '1 person was invited again.\n1 person has redeemed already.\n'])
+    assert.match(stderr, /not all were invited before:\n.*eve@two\.example is listed\./)
+    assert.deepEqual(
+      (await sql("select state from delivery where kind = 'invited' order by contact")).map(({ state }) => state),
+      ['waiting', 'delivered'],
+    )
+    assert.equal((await run({}, 'invite', '--again', given[0]!)).code, 1, 'there is nobody to send it')
+    assert.equal((await run(env, 'invite', '--again', '--next', '1')).code, 2)
   })
 
   test('the next ones, then the next ones; without --yes and a terminal nobody', async t => {
