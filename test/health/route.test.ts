@@ -44,21 +44,6 @@ test('C-92: a check that does not answer in time makes health 503 for everybody 
   for (const answer of answers) assertRefused(answer, 503, UNHEALTHY)
 })
 
-test('C-92: the store is asked once for many reports at the same time', async t => {
-  let asked = 0
-  const server = await openTestServer(t, {}, store => ({
-    ...store,
-    check: () => {
-      asked++
-      return store.check()
-    },
-  }))
-  const { request } = await clientOf(server)
-  const answers = await Promise.all(Array.from({ length: 20 }, () => request('/api/health')))
-  assert.ok(answers.every(({ status }) => status === 200))
-  assert.equal(asked, 1)
-})
-
 test('C-93, C-104: a service that is stopping says 503, serves the rest, and is gone in the end', async t => {
   const service = await startService(t, { SHUTDOWN_DELAY: '1s' })
   const { request } = await clientOf(service)

@@ -48,11 +48,6 @@ describe('an address or a link in a name', () => {
     fc.assert(fc.property(inside, parts => hasLink({ name: parts.join(' '), email })))
   })
 
-  test('is not seen in people’s names put together', () => {
-    const several = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 4 })
-    fc.assert(fc.property(several, parts => !hasLink({ name: parts.join(' '), email })))
-  })
-
   test('may be one’s own: the address itself, and its domain', () => {
     const own = (name: string, email: string) => hasLink({ name, email })
     assert.equal(own('Anna@Booking.com', 'anna@booking.com'), false)

@@ -15,86 +15,46 @@ const validate = new Ajv2020({ strict: false, unicodeRegExp: true }).compile(sig
 const serviceAccepts = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('problem' in parseSignup(value))
 
-const trimmed = [...'\t\n\v\f\r \u00A0\u1680\u2000\u2001\u2005\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF']
-const nearlyTrimmed = [...'\x1C\x1F\u0085']
-const invisible = [...'\u00AD\u115F\u180E\u200B\u200D\u202E\u2060\u2800\u3164\uFE0F\uFFA0\u{1D159}\u{E0020}']
-const controls = [...'\0\x01\b\x1B\x7F\x80\x9F\u2028\u2029']
-const odd = [
-  ...trimmed,
-  ...nearlyTrimmed,
-  ...invisible,
-  ...controls,
-  '😀',
-  '\u{10FFFF}',
-  '\uFFFF',
-  'ü',
-  '\u0301',
-  '\uFF20',
-  '@',
-  '.',
-  '-',
-  ',',
-  '"',
-  '_',
-]
+const trimmed = [...'\t\n\r \u00A0\u1680\u2000\u200A\u2028\u2029\u202F\u205F\u3000\uFEFF']
+const invisible = [...'\u00AD\u115F\u180E\u200B\u2060\u2800\u3164\uFE0F\uFFA0\u{1D159}\u{E0020}']
+const odd = [...trimmed, ...invisible, ...'\0\x1B\x1C\x1F\x7F\u0085\x9F😀\u{10FFFF}\uFFFFü\u0301\uFF20@.-,"_']
+const text = (characters: readonly string[], maxLength: number, minLength = 0) =>
+  fc.array(fc.constantFrom(...characters), { minLength, maxLength }).map(all => all.join(''))
 
 const padding = fc.oneof(
   { weight: 3, arbitrary: fc.constant('') },
-  { weight: 2, arbitrary: fc.array(fc.constantFrom(...trimmed), { maxLength: 5 }).map(spaces => spaces.join('')) },
-  { weight: 1, arbitrary: fc.array(fc.constantFrom(...odd), { maxLength: 2 }).map(spaces => spaces.join('')) },
+  { weight: 2, arbitrary: text(trimmed, 5) },
+  { weight: 1, arbitrary: text(odd, 2) },
   { weight: 1, arbitrary: fc.nat(300).map(count => ' '.repeat(count)) },
 )
-const padded = (core: fc.Arbitrary<string>) => fc.tuple(padding, core, padding).map(parts => parts.join(''))
-
-/** The same with something put in, taken away or put in its place, somewhere. */
-const spoilt = (core: fc.Arbitrary<string>) =>
-  fc.tuple(core, fc.constantFrom(...odd), fc.nat(), fc.nat(2)).map(([text, character, where, how]) => {
-    const points = [...text]
-    const at = where % (points.length + 1)
-    points.splice(at, how === 0 ? 0 : 1, ...(how === 1 ? [] : [character]))
-    return points.join('')
-  })
+/** With space around it, and sometimes something put in or taken away. */
+const sent = (core: fc.Arbitrary<string>) =>
+  fc
+    .tuple(padding, core, padding, fc.nat(4), fc.nat(), fc.constantFrom(...odd))
+    .map(([a, b, c, spoils, where, put]) => {
+      const points = [...a, ...b, ...c]
+      if (spoils === 0) points.splice(where % (points.length + 1), where % 2, ...(where % 3 === 0 ? [] : [put]))
+      return points.join('')
+    })
 
 const anyText = fc.string({ unit: 'binary', maxLength: 12 })
-const border = fc.constantFrom(0, 1, 2, 50, 98, 99, 100, 101, 102, 103)
 const name = fc.oneof(
   anyText,
   fc.constantFrom('', ' ', 'Ada Lovelace', "O'Brien", '用户', '👩‍👩‍👧‍👦'),
-  fc.array(fc.constantFrom(...invisible, ' ', 'a'), { minLength: 1, maxLength: 4 }).map(all => all.join('')),
+  text([...invisible, ' ', 'a'], 4, 1),
   fc
-    .tuple(border, fc.constantFrom('a', '\u200D', '😀', 'é', ' ', 'a😀', '\u3000'))
+    .tuple(fc.constantFrom(1, 2, 50, 98, 99, 100, 101, 102), fc.constantFrom('a', '\u200D', '😀', ' ', 'a😀'))
     .map(([count, unit]) => unit.repeat(count)),
-  fc
-    .tuple(border, fc.string({ unit: 'grapheme', minLength: 100, maxLength: 103 }))
-    .map(([count, text]) => [...text].slice(0, count).join('')),
 )
 
-const atext = [..."abcXYZ019!#$%&'*+/=?^_`{|}~-"]
-const atom = fc.array(fc.constantFrom(...atext), { minLength: 1, maxLength: 8 }).map(parts => parts.join(''))
-const label = fc.oneof(
-  fc.constantFrom(
-    'a',
-    'Z',
-    '0',
-    'a-b',
-    'x--y',
-    'xn--bcher-kva',
-    'a'.repeat(62),
-    'a'.repeat(63),
-    'a'.repeat(64),
-    '-a',
-    'a-',
-    '',
-  ),
-  fc.array(fc.constantFrom(...'abz09'), { minLength: 1, maxLength: 6 }).map(parts => parts.join('')),
-)
+const atom = text([..."abcXYZ019!#$%&'*+/=?^_`{|}~-"], 8, 1)
+const edges = ['a', 'Z', '0', 'a-b', 'x--y', 'xn--bcher-kva', 'a'.repeat(63), 'a'.repeat(64), '-a', 'a-', '']
+const label = fc.oneof(fc.constantFrom(...edges), text([...'abz09'], 6, 1))
 const topLabel = fc.constantFrom(
   'com',
   'c',
-  'museum',
   'xn--p1ai',
   'c0',
-  'c-m',
   '123',
   '1a',
   'c-',
@@ -104,53 +64,31 @@ const topLabel = fc.constantFrom(
 const address = fc
   .tuple(fc.array(atom, { minLength: 1, maxLength: 3 }), fc.array(label, { minLength: 1, maxLength: 3 }), topLabel)
   .map(([local, labels, top]) => `${local.join('.')}@${labels.join('.')}.${top}`)
-/** Addresses of 253 to 257 characters. */
-const longAddress = fc.tuple(fc.integer({ min: 253, max: 257 }), fc.boolean()).map(([length, isLocalLong]) => {
-  const domain = isLocalLong ? '@example.com' : `@${`${'a'.repeat(63)}.`.repeat(3)}com`
-  return 'a'.repeat(length - domain.length) + domain
-})
-const email = fc.oneof(
-  { weight: 3, arbitrary: address },
-  { weight: 1, arbitrary: longAddress },
-  { weight: 2, arbitrary: fc.constantFrom(...addresses.map(([text]) => text)) },
-  { weight: 1, arbitrary: anyText },
-)
+const longAddress = fc.integer({ min: 253, max: 257 }).map(length => `${'a'.repeat(length - 12)}@example.com`)
+const known = fc.constantFrom(...addresses.map(([address]) => address))
+const email = fc.oneof(address, address, longAddress, known, known, anyText)
 
-const variants = (core: fc.Arbitrary<string>) =>
-  fc.oneof({ weight: 4, arbitrary: padded(core) }, { weight: 1, arbitrary: spoilt(padded(core)) })
-const other = fc.oneof(
-  fc.constantFrom<unknown>(null, true, false, 0, 1e300, [], ['a@b.co'], {}, { name: 'Ada' }),
-  fc.jsonValue({ maxDepth: 1 }),
-)
+const other = fc.constantFrom<unknown>(null, true, 0, 1e300, [], ['a@b.co'], {}, { name: 'Ada' })
 const value = (core: fc.Arbitrary<string>, good: string) =>
   fc.oneof(
-    { weight: 6, arbitrary: variants(core) as fc.Arbitrary<unknown> },
+    { weight: 6, arbitrary: sent(core) as fc.Arbitrary<unknown> },
     { weight: 5, arbitrary: fc.constant(good) },
     { weight: 1, arbitrary: other },
   )
-
 /** Bodies as text, so that members may be missing, twice, in any order, or called `__proto__`. */
-const members = fc
+const body = fc
   .tuple(
-    fc.tuple(fc.constant('name'), value(name, 'Ada')),
-    fc.tuple(fc.constant('email'), value(email, 'ada@example.com')),
-    fc.array(fc.tuple(fc.constantFrom('__proto__', 'Name', 'e-mail', 'constructor', 'name', 'email', ''), other), {
+    value(name, 'Ada'),
+    value(email, 'ada@example.com'),
+    fc.array(fc.tuple(fc.constantFrom('__proto__', 'Name', 'constructor', 'name', 'email', ''), other), {
       maxLength: 2,
     }),
     fc.nat(19),
   )
-  .map(([name, email, others, missing]) => [
-    ...others,
-    ...(missing === 0 ? [] : [name]),
-    ...(missing === 1 ? [] : [email]),
-  ])
-const body = fc.oneof(
-  {
-    weight: 30,
-    arbitrary: members.map(each => `{${each.map(pair => pair.map(part => JSON.stringify(part)).join(':')).join()}}`),
-  },
-  { weight: 1, arbitrary: other.map(each => JSON.stringify(each)) },
-)
+  .map(([name, email, others, missing]) => {
+    const pairs = [...others, ['name', name] as const, ['email', email] as const].filter((_, i) => i !== missing)
+    return `{${pairs.map(pair => pair.map(part => JSON.stringify(part)).join(':')).join()}}`
+  })
 
 const RUNS = isSlow ? 12_000 : 3_000
 
@@ -196,23 +134,6 @@ test('C-66, C-69, C-77: they agree on every character of the basic plane, in eve
       if (validate(body) !== serviceAccepts(body)) assert.fail(`they differ on ${JSON.stringify(body)}`)
     }
   }
-})
-
-test('C-78: a lone surrogate is refused by the parser; a portable pattern cannot say so', () => {
-  for (const surrogate of ['\uD800', '\uDBFF', '\uDC00', '\uDFFF', '\uDC00\uD800']) {
-    assert.ok(!serviceAccepts({ name: `a${surrogate}`, email: 'a@b.co' }))
-    assert.ok(!serviceAccepts({ name: 'A', email: `a${surrogate}@b.co` }))
-    assert.ok(!validate({ name: 'A', email: `a${surrogate}@b.co` }))
-  }
-})
-
-test('C-79: what holds after trimming is also said for machines', () => {
-  const { name, email } = signupRequest.properties
-  assert.deepEqual([name.minLength, email.minLength], [1, 1])
-  assert.deepEqual(name['x-after-trimming'], { minLength: 1, maxLength: 100 })
-  assert.deepEqual(email['x-after-trimming'], { format: 'email', maxLength: 255 })
-  for (const { description } of [name, email]) assert.match(description, /white space is removed first/)
-  for (const absent of ['maxLength', 'format']) assert.ok(!(absent in name) && !(absent in email), absent)
 })
 
 test('C-78: neither the patterns nor the parser are caught by texts made to keep them busy', () => {
