@@ -113,7 +113,7 @@ test('check greets the server and logs in, and sends nothing unless it is asked 
   const tested = await run(['check', '--send-test'], { OWNER_MAIL })
   assert.match(tested.stdout, /^ok {6}owner-mail: it took a test message$/m)
   const good = await run(['check', '--mail', 'me@example.com'])
-  assert.equal(good.stdout, 'ok      mail to me@example.com: the server took it: 250 OK: message queued\n')
+  assert.match(good.stdout, /^ok {6}mail to me@example\.com: the server took it: 250 OK: message queued$/m)
   const bad = await run(['check', '--mail', 'me@example.com'])
   assert.match(bad.stdout, /^wrong {3}mail to me@example\.com: RCPT TO: 550 5\.1\.1 no such mailbox$/m)
   assert.deepEqual(
