@@ -134,16 +134,15 @@ export const challenge = {
   ],
 }
 
-const linkTargets = (description: string) => ({
+const linkTargets = {
   type: 'array',
   maxItems: 10,
-  description,
   items: {
     type: 'object',
     required: ['href'],
     properties: { href: uri('The target.'), type: text(100, 'The media type to expect there.') },
   },
-})
+}
 
 export const linkset = {
   type: 'object',
@@ -154,18 +153,12 @@ export const linkset = {
     linkset: {
       type: 'array',
       maxItems: 10,
-      description: 'One entry for each resource that has links.',
+      description: 'One entry for each resource that has links: its address, and for each relation what it links to.',
       items: {
         type: 'object',
         required: ['anchor'],
-        additionalProperties: false,
-        properties: {
-          anchor: uri('The resource that has these links.'),
-          'service-desc': linkTargets('Machine-readable descriptions.'),
-          'service-doc': linkTargets('Documentation for people.'),
-          status: linkTargets('Health reports.'),
-          item: linkTargets('The APIs in this catalog (RFC 9727 §3.1).'),
-        },
+        properties: { anchor: uri('The resource that has these links.') },
+        additionalProperties: linkTargets,
       },
     },
   },

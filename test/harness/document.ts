@@ -19,7 +19,6 @@ const undocumented = new Set([
   'access-control-allow-origin',
   'access-control-expose-headers',
   'connection',
-  'content-language',
   'content-length',
   'content-security-policy',
   'content-type',
