@@ -18,7 +18,7 @@ import { invitationRoute } from '../invite/route.ts'
 import { alerts } from '../notify/alerts.ts'
 import { channelWorker } from '../notify/channel.ts'
 import type { Watched } from '../notify/sentences.ts'
-import { inFlight } from '../signup/in-flight.ts'
+import { inFlight } from '../signup/join.ts'
 import {
   challengeLimiter,
   challengeOf,

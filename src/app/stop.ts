@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Worker } from '../delivery/worker.ts'
 import type { HttpServer } from '../http/server.ts'
-import type { inFlight } from '../signup/in-flight.ts'
+import type { inFlight } from '../signup/join.ts'
 import type { Store } from '../store/store.ts'
 
 /** What a stop brings to an end. */

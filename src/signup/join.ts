@@ -1,4 +1,5 @@
 import type { HandedOver, Handover } from '../delivery/handover.ts'
+import { StoreUnavailable } from '../store/database.ts'
 import type { Store } from '../store/store.ts'
 import type { HoldReason, Signup } from './contact.ts'
 
@@ -76,5 +77,36 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
     // It is leased already, or has just ended: the next admission shows which.
     if (performance.now() + wait > until) return { is: 'kept', because: 'unreachable' }
     await new Promise(resolve => setTimeout(resolve, wait))
+  }
+}
+
+/**
+ * Lets visitors join, and keeps track of them, so that the store is not closed while somebody waits for the provider. Where
+ * membership is not disclosed, visitors do not wait, and their attempts are in flight instead.
+ */
+export function inFlight(rest: Omit<JoinParts, 'inBackground'>, disclosesMembership: boolean) {
+  const visits = new Map<Promise<unknown>, (reason: StoreUnavailable) => void>()
+  const keep = (visit: Promise<unknown>, refuse: (reason: StoreUnavailable) => void) => {
+    visits.set(visit, refuse)
+    visit.catch(() => {}).finally(() => visits.delete(visit))
+  }
+  // Nobody waits for these. What the store refuses is attempted again when the lease has ended.
+  const inBackground = disclosesMembership ? null : (attempt: Promise<unknown>) => keep(attempt, () => {})
+  const parts: JoinParts = { ...rest, inBackground }
+  return {
+    join(signup: Signup): Promise<Joined> {
+      const visit = join(signup, parts)
+      // Without a provider there is no need: the server waits for the answers anyway.
+      if (parts.handOver === null) return visit
+      return new Promise((resolve, reject) => {
+        keep(visit, reject)
+        visit.then(resolve, reject)
+      })
+    },
+    /** Answers everybody who waits. */
+    refuse(): void {
+      for (const refuse of visits.values()) refuse(new StoreUnavailable('the outcome was not stored before the stop'))
+    },
+    over: () => Promise.allSettled(visits.keys()),
   }
 }
