@@ -35,6 +35,7 @@ test('a visitor reads the language that Accept-Language asks for (RFC 4647 §3.4
     ['fr ; q=0.8 ,\tde ; q=0.8', 'fr'],
     ['en-GB, de;q=0.9', 'en'],
     ['de;q=0, fr;q=0.001', 'fr'],
+    ['de;q=0.000', 'en'],
     ['*, de;q=0.1', 'de'],
     ['*', 'en'],
     ['de;q=2, d€, de_AT, <script>, fr', 'fr'],
