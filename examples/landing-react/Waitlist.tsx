@@ -1,9 +1,18 @@
-import { type DetailedHTMLProps, type HTMLAttributes, useEffect } from 'react'
-import type { JoinedEvent, WaitlistFormAttributes } from 'waitlist/form'
+import type { DetailedHTMLProps, HTMLAttributes } from 'react'
 
-interface FormAttributes extends HTMLAttributes<HTMLElement>, WaitlistFormAttributes {
-  onjoined?: ((event: JoinedEvent) => void) | undefined
+interface JoinedEvent extends CustomEvent {
+  /** `saved`: stored by the service, and on the list shortly. */
+  readonly detail: { readonly outcome: 'new' | 'known' | 'saved' }
 }
+
+interface FormAttributes extends HTMLAttributes<HTMLElement> {
+  /** What the button says. */
+  label?: string
+  /** In one line, where there is room. */
+  inline?: boolean
+  onjoined?: (event: JoinedEvent) => void
+}
+
 declare module 'react' {
   namespace JSX {
     interface IntrinsicElements {
@@ -12,15 +21,14 @@ declare module 'react' {
   }
 }
 
-export interface WaitlistProps extends WaitlistFormAttributes {
-  /** The visitor is on the list, or saved to be on it shortly. */
-  readonly onJoined?: (outcome: JoinedEvent['detail']['outcome']) => void
-}
-
 /** `<Waitlist service="https://waitlist.example.com" />`, for React 19. */
-export function Waitlist({ onJoined, ...attributes }: WaitlistProps) {
-  useEffect(() => {
-    import('waitlist/form')
-  }, [])
-  return <waitlist-form {...attributes} onjoined={event => onJoined?.(event.detail.outcome)} />
+export function Waitlist({ service, ...attributes }: FormAttributes & { readonly service: string }) {
+  return (
+    <>
+      <script type="module" async src={`${service}/form.js`} />
+      <waitlist-form {...attributes}>
+        To join the waitlist, write to <a href="mailto:hello@example.com">hello@example.com</a>.
+      </waitlist-form>
+    </>
+  )
 }

@@ -18,7 +18,6 @@ export function routesOf(context: Context): Routes {
   const documents = discoveryDocuments({ ...settings, ...context, base: context.baseUrl, issuesChallenges })
   const docs = (accept: string | undefined) => (prefersMarkdown(accept) ? documents.markdown : documents.page)
   const form = formDocuments(context)
-  const formSettings = (acceptLanguage: string | undefined) => form.formSettings.get(languages.of(acceptLanguage))!
   const prove = challenge && proving(challenge, context)
 
   const byPath = new Map<string, Resource>([
@@ -30,7 +29,6 @@ export function routesOf(context: Context): Routes {
     [paths.docs, { GET: request => serve(request, docs(request.headers.accept)) }],
     [paths.form, { GET: request => serve(request, form.form) }],
     [paths.formChallenge, { GET: request => serve(request, form.formChallenge) }],
-    [paths.formSettings, { GET: request => serve(request, formSettings(request.headers['accept-language'])) }],
   ])
   if (challenge?.issue != null) byPath.set(paths.challenge, { GET: issueRoute(challenge.issue, context) })
   // Links in mails that were sent always work, whatever the settings are by now.

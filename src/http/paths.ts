@@ -6,7 +6,6 @@ export const paths = {
   challenge: '/api/challenge', // only while this service makes challenges
   form: '/form.js',
   formChallenge: '/form-challenge.js', // what the former loads where a challenge is asked for
-  formSettings: '/form.json',
   confirm: '/confirm', // what links in mails lead to
   unsubscribe: '/unsubscribe',
   openapi: '/api/openapi.json',

@@ -1,11 +1,11 @@
 import { readFileSync, statSync } from 'node:fs'
+import { formSentences } from '../../form/messages.ts'
 import { OperatorError } from '../../waitlist/ports/log.ts'
-import { ofForm } from './form.ts'
 import type { Translation } from './languages.ts'
 import { pageSentences, sentences } from './sentences.ts'
 
 /** Every key that a language may have, with what it is in English. */
-export const translatable: Translation = { ...sentences, ...ofForm, ...pageSentences }
+export const translatable: Translation = { ...sentences, ...formSentences, ...pageSentences }
 
 /** Bytes of the file. */
 const MAX_SIZE = 1024 * 1024

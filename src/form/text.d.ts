@@ -1,5 +1,0 @@
-/** What `script.ts` puts in its place. */
-declare module '*.css' {
-  const text: string
-  export default text
-}
