@@ -109,6 +109,14 @@ const late: Step[] = [
   { do: 'sign up', who: 0, end: 'done' },
   { do: 'use an old link', who: 0 },
 ]
+/** A mail that no server accepted. */
+const refused: Step[] = [
+  { do: 'sign up', who: 0, end: 'done' },
+  { do: 'deliver', to: 'mail', end: 'abandoned' },
+  { do: 'pass', time: WITHIN + 1 },
+  { do: 'expire' },
+  { do: 'sign up', who: 0, end: 'done' },
+]
 /** An attempt that ends after another one has begun. */
 const overtaken: Step[] = [
   { do: 'sign up', who: 0, end: 'nothing' },
@@ -123,6 +131,7 @@ const overtaken: Step[] = [
 const examples: [History][] = [
   [{ provider: null, confirmation: 'mail', above: null, steps: asked }],
   [{ provider: null, confirmation: 'mail', above: null, steps: late }],
+  [{ provider: null, confirmation: 'mail', above: null, steps: refused }],
   [{ provider: 'provider', confirmation: null, above: null, steps: overtaken }],
 ]
 
