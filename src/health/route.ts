@@ -2,7 +2,6 @@ import type { Context } from '../http/context.ts'
 import { draining, unhealthy } from '../http/errors.ts'
 import { jsonAnswer, publicHeaders, readableAnywhere, withHeaders } from '../http/response.ts'
 import type { Route } from '../http/router.ts'
-import { resolvesWithin } from '../waitlist/timers.ts'
 
 /** Milliseconds for which a check of the store is good, and that it may take. */
 const FRESH = 1_000
@@ -29,4 +28,15 @@ export function healthRoute({ settings: { service, description }, store, isDrain
     const headers = { ...publicHeaders, 'cache-control': 'no-store' }
     return jsonAnswer(200, headers, { status: 'ok', service, description, time: new Date().toISOString() })
   }
+}
+
+/** Whether the work resolves within so many milliseconds. Never rejects. */
+function resolvesWithin(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, milliseconds, false)
+  work.then(
+    () => resolve(true),
+    () => resolve(false),
+  )
+  return promise.finally(() => clearTimeout(timer))
 }
