@@ -21,7 +21,6 @@ const brought = [
   /^bin\/waitlist\.js$/,
   /^dist\/[\w./-]+\.(?:js|sql|css|md|json|svg)$/,
   /^docs\/[\w./-]+\.(?:md|png)$/,
-  /^torture\/README\.md$/,
   /^(?:deploy|examples)\/[\w./-]+$/,
 ]
 

@@ -9,8 +9,6 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { StoreUnavailable } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
-import { linux, root } from '../../torture/needs.ts'
-import { smallDisk } from '../../torture/small-disk.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
@@ -19,6 +17,7 @@ import { hasSaid, type Program, runProgram, until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { noStrace } from '../harness/strace.ts'
+import { noSmallDisk, smallDisk } from '../torture/small-disk.ts'
 import { onSqlite, pendingNow, signup } from './place.ts'
 
 /** Milliseconds after which the files and the free space are looked at again. */
@@ -58,7 +57,7 @@ describe('what passes by itself', { concurrency: true }, () => {
   })
 
   test('with less than 64 MiB free nothing is admitted or claimed, and what is under way can be settled', {
-    skip: linux() || root(),
+    skip: noSmallDisk,
   }, async t => {
     // The last first: what is mounted is in the folder.
     const ends: (() => unknown)[] = []
@@ -66,7 +65,7 @@ describe('what passes by itself', { concurrency: true }, () => {
     t.after(async () => {
       for (const end of ends) await end()
     })
-    const disk = smallDisk({ ...scope, folder: temporaryFolder(scope) }, 100 * MB)
+    const disk = smallDisk(scope, 100 * MB)
     const database = await openDatabase({ kind: 'sqlite', path: join(disk.folder, 'waitlist.db') }, recordingLog().log)
     const targets = { eventName: 'joined', provider: 'provider', destinations: ['webhook'], confirmation: null }
     const store = await openStore(database, { targets, trackSources: false, holdReasons: null })
@@ -236,7 +235,7 @@ describe('a disk that fails', { concurrency: 2, timeout: 120_000, skip: noStrace
 
 test('neither a dead resolver nor destinations that hang keep a signup waiting', {
   timeout: 60_000,
-  skip: linux() || root() || (!isSlow && 'it runs in .ci/run'),
+  skip: noSmallDisk || (!isSlow && 'it runs in .ci/run'),
 }, async t => {
   const resolver = createSocket('udp4').bind(53, '127.9.9.9')
   await once(resolver, 'listening')
