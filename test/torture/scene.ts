@@ -14,7 +14,7 @@ export type Scene = ReturnType<typeof openScene>
 
 /** A folder for one service on SQLite, what its clients were told, and a seed. */
 export function openScene(t: TestContext, folder = quickFolder(t)) {
-  const settings = { HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000', SHUTDOWN_DELAY: '0' }
+  const settings = { HOST: '127.0.0.1', PORT: '0', RATE_LIMIT: '1000000/10m', SHUTDOWN_DELAY: '0' }
   return {
     t,
     folder,
