@@ -21,7 +21,7 @@ export function formDocuments({ challenge, languages }: { challenge: Challenge |
     languages: formLanguages(languages),
     challenge: challenge && { member: challenge.member, widget: challenge.widget },
     email: EMAIL_PATTERN,
-    style: compact(read('./form.css')).replaceAll(/\s+/g, ' '),
+    style: compact(read('./form.css')).replaceAll(/\s*([{};])\s*/g, '$1'),
   }
   const script = `const FORM = ${JSON.stringify(settings)}\n${compact(read('./form.js'))}`
   return {
