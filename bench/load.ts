@@ -22,22 +22,16 @@ export interface RequestShape {
 export interface Load {
   readonly port: number
   readonly request: RequestShape
-  /** The status of every answer; with any other the measurement is worthless. Null: some may be refused. */
-  readonly status: number | null
+  /** The status of every answer; with any other the measurement is worthless. */
+  readonly status: number
   readonly connections: number
   /** Whole seconds. */
   readonly seconds: number
 }
 
 export interface Measured {
-  /** Answered, the refused ones included. */
   readonly requests: number
-  /** Answers with a status above 399. */
-  readonly refused: number
   readonly seconds: number
-  /** Milliseconds. */
-  readonly p50: number
-  readonly p99: number
 }
 
 export interface Generator {
@@ -71,10 +65,10 @@ const wrk: Generator = {
     const told = body === undefined ? [method, prefix] : [method, prefix, body]
     const url = `http://127.0.0.1:${port}${path}`
     const { stdout } = await promisify(execFile)('wrk', [...options, url, '--', ...told])
-    const { lost, ...measured } = JSON.parse(stdout.trimEnd().split('\n').at(-1)!)
+    const { lost, refused: above399, ...measured } = JSON.parse(stdout.trimEnd().split('\n').at(-1)!)
     // wrk only counts statuses above 399 separately.
-    const refused = status === null ? measured.refused : status < 400 ? 0 : measured.requests
-    if (lost > 0 || measured.refused !== refused) {
+    const refused = status < 400 ? 0 : measured.requests
+    if (lost > 0 || above399 !== refused) {
       throw new Error(`${method} ${path}: not every answer was ${status}:\n${stdout}`)
     }
     return measured
@@ -83,38 +77,24 @@ const wrk: Generator = {
 
 const cannon: Generator = {
   name: 'autocannon, whole milliseconds',
-  async run({ seconds, ...load }) {
-    return shoot({ ...load, duration: seconds })
+  async run({ port, request: { method, path, body }, status, connections, seconds }) {
+    const { requests, duration, statusCodeStats, errors } = await autocannon({
+      url: `http://127.0.0.1:${port}${path}`,
+      method,
+      connections,
+      duration: seconds,
+      body: body ?? '',
+      headers: body === undefined ? {} : { 'content-type': 'application/json' },
+      idReplacement: body?.includes(PLACE) ?? false,
+      workers: 1,
+    })
+    if (errors > 0 || statusCodeStats?.[`${status}`]?.count !== requests.total) {
+      throw new Error(
+        `${method} ${path}: not every answer was ${status}: ${JSON.stringify({ errors, statusCodeStats })}`,
+      )
+    }
+    return { requests: requests.total, seconds: duration }
   },
-}
-
-interface Shots extends Omit<Load, 'seconds'> {
-  readonly duration?: number
-  /** Requests in all, instead of a duration. */
-  readonly amount?: number
-}
-
-/** autocannon, which also does what `wrk` cannot: a fixed number of requests. */
-export async function shoot({ port, request, status, ...options }: Shots): Promise<Measured> {
-  const { method, path, body } = request
-  const { requests, latency, duration, statusCodeStats, errors } = await autocannon({
-    ...options,
-    url: `http://127.0.0.1:${port}${path}`,
-    method,
-    body: body ?? '',
-    headers: body === undefined ? {} : { 'content-type': 'application/json' },
-    idReplacement: body?.includes(PLACE) ?? false,
-    workers: 1,
-  })
-  const expected = status === null ? requests.total : statusCodeStats?.[`${status}`]?.count
-  if (errors > 0 || expected !== requests.total) {
-    throw new Error(`${method} ${path}: not every answer was ${status}: ${JSON.stringify({ errors, statusCodeStats })}`)
-  }
-  const refused = Object.entries(statusCodeStats ?? {}).reduce(
-    (sum, [code, { count = 0 }]) => sum + (Number(code) > 399 ? count : 0),
-    0,
-  )
-  return { requests: requests.total, refused, seconds: duration, p50: latency.p50, p99: latency.p99 }
 }
 
 /** The generators available here, the better one first. */
