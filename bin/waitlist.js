@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 
 // The kernel drops a signal to the first process of a container until somebody listens, and what follows is slow. This is
-// for the service alone, until it listens itself (src/operate/serve.ts): another command would seem to have done its work.
+// for the service alone, until it listens itself (src/app/serve.ts): another command would seem to have done its work.
 const [command = 'serve'] = process.argv.slice(2)
 if (command === 'serve') for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => process.exit(0))
 

@@ -3,6 +3,7 @@ import { version } from './app/compose.ts'
 import { type Config, readConfig } from './config/config.ts'
 import { environment } from './config/environment.ts'
 import type { Environment } from './config/kinds.ts'
+import { OperatorError } from './config/operator.ts'
 import { type SettingsTable, settings } from './config/settings.ts'
 import type { RemoveOptions } from './erase/command.ts'
 import type { ExportOptions } from './export/command.ts'
@@ -25,7 +26,6 @@ import { type ExitCode, fail, type Io, type ListingOptions } from './operate/out
 import { contactStates, deliveryStates, holdReasons } from './signup/contact.ts'
 import type { ContactFilter } from './store/contacts.ts'
 import type { DeliveryFilter } from './store/deliveries.ts'
-import { OperatorError } from './waitlist/ports/log.ts'
 
 /** Runs one command line. */
 export async function main(
@@ -88,7 +88,7 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     .addHelpText('after', settingsHelp)
     .action(async () => {
       const { config, warnings, file } = await configured(env)
-      await (await import('./operate/serve.ts')).serve(config, warnings, file)
+      await (await import('./app/serve.ts')).serve(config, warnings, file)
     })
   command('stats', 'totals, signups over time, sources, pending deliveries', 'stats', 'stats --json | jq .today')
     .option('--json', 'one JSON object')

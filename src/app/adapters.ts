@@ -1,6 +1,7 @@
 import type { Challenge } from '../challenges/index.ts'
 import { openChallenge } from '../challenges/index.ts'
 import type { Config } from '../config/config.ts'
+import { type Log, OperatorError } from '../config/operator.ts'
 import { settings } from '../config/settings.ts'
 import { LINKS_SECRET, type Links, linksOf } from '../confirm/token.ts'
 import type { Destination, OwnDestination, Provider, Removal } from '../delivery/destination.ts'
@@ -14,7 +15,6 @@ import type { NewsKind } from '../signup/contact.ts'
 import type { SignupTargets } from '../store/activate.ts'
 import { openDatabase } from '../store/open.ts'
 import { openStore, type Store } from '../store/store.ts'
-import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import type { Telemetry } from './telemetry.ts'
 
 /**

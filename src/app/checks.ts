@@ -1,4 +1,5 @@
 import type { Config } from '../config/config.ts'
+import { type Log, OperatorError } from '../config/operator.ts'
 import { readDomains } from '../holds/domains.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'
 import { paths } from '../http/paths.ts'
@@ -6,7 +7,6 @@ import { type CertificateFiles, readPair } from '../http/tls.ts'
 import { TEST_SENTENCE } from '../notify/channel.ts'
 import { type CheckOptions, type CheckResult, checkStored, tried } from '../operate/check.ts'
 import { number } from '../operate/output.ts'
-import { type Log, OperatorError } from '../waitlist/ports/log.ts'
 import { challengeOf, linkingOf, openDestinations } from './adapters.ts'
 
 /** The event of which each mail tells. */

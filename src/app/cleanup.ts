@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Log } from '../config/operator.ts'
 import { expire } from '../confirm/store.ts'
 import { CONFIRM_WITHIN } from '../confirm/token.ts'
 import { deleteAttempts } from '../rate-limit/shared.ts'
@@ -6,7 +7,6 @@ import type { Tx } from '../store/database.ts'
 import { deleteDelivered, deleteExpiredProofs } from '../store/deliveries.ts'
 import { moveHandovers } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
-import type { Log } from '../waitlist/ports/log.ts'
 
 /** Milliseconds for which deliveries are kept that arrived. */
 const KEPT = 90 * 86_400_000

@@ -1,6 +1,6 @@
+import type { Log } from '../config/operator.ts'
 import type { Failure } from '../http-client/call.ts'
 import type { Proof } from '../signup/contact.ts'
-import type { Log } from '../waitlist/ports/log.ts'
 
 /** What a solution is worth. `why` of the last two is for the log. */
 export type Verdict =

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { prefixOf, vendorNames, vendorOf } from '../providers/list.ts'
-import { OperatorError } from '../waitlist/ports/log.ts'
 import type { Environment } from './kinds.ts'
+import { OperatorError } from './operator.ts'
 import { settings } from './settings.ts'
 
 /** Where the settings of this process come from. */

@@ -1,7 +1,7 @@
+import type { Log } from '../config/operator.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Delivery, Settlement } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
-import type { Log } from '../waitlist/ports/log.ts'
 
 interface SettlingParts {
   readonly store: Pick<Store, 'settle'>

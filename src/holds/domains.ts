@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { domainToASCII } from 'node:url'
-import { type Log, OperatorError } from '../waitlist/ports/log.ts'
+import { type Log, OperatorError } from '../config/operator.ts'
 
 /** Email domains, each with its subdomains: true for one that is blocked, false for one that is excepted. */
 export type DomainList = ReadonlyMap<string, boolean>

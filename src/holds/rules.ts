@@ -1,5 +1,5 @@
 import { emailKey, type HoldReason, holdReasons, type Signup } from '../signup/contact.ts'
-import { mailboxOf } from './mailbox.ts'
+import { mailboxOf } from '../store/mailbox.ts'
 
 /** What is held. */
 export interface HoldRules {

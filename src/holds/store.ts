@@ -3,8 +3,8 @@ import { activate, type SignupTargets } from '../store/activate.ts'
 import { type Changed, type Course, changeContacts } from '../store/bulk.ts'
 import { type ContactFilter, conditionsOf } from '../store/contacts.ts'
 import type { Database, Tx } from '../store/database.ts'
+import { mailboxOf } from '../store/mailbox.ts'
 import type { Entry, HoldReasons } from '../store/signups.ts'
-import { mailboxOf } from './mailbox.ts'
 import { candidateOf, type HoldRules, holdReasonOf } from './rules.ts'
 
 /**

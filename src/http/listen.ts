@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
-import { OperatorError } from '../waitlist/ports/log.ts'
+import { OperatorError } from '../config/operator.ts'
 
 export interface ListenAddress {
   readonly host: string

@@ -3,7 +3,7 @@ import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs'
 import type { Server } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import type { Logger } from 'pino'
-import { OperatorError } from '../waitlist/ports/log.ts'
+import { OperatorError } from '../config/operator.ts'
 
 export interface CertificateFiles {
   /** PEM: the certificate and the chain above it. */

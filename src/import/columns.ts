@@ -1,5 +1,5 @@
+import { OperatorError } from '../config/operator.ts'
 import { sourceParameters } from '../signup/contact.ts'
-import { OperatorError } from '../waitlist/ports/log.ts'
 import type { RawContact } from './contact.ts'
 
 /** Which columns of a CSV file have what of a contact. */

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { type CsvError, parse } from 'csv-parse'
+import { OperatorError } from '../config/operator.ts'
 import { number } from '../operate/output.ts'
-import { OperatorError } from '../waitlist/ports/log.ts'
 
 /** One record of a CSV file, or one line of JSON Lines. */
 export interface FileRecord<Value> {

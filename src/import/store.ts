@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { OperatorError } from '../config/operator.ts'
 import type { ContactState, HoldReason, Invitation, Source } from '../signup/contact.ts'
 import { emailKey, type Signup } from '../signup/contact.ts'
 import { addDeliveries, beginningOf, type SignupTargets } from '../store/activate.ts'
@@ -6,7 +7,6 @@ import { REST, STEP } from '../store/bulk.ts'
 import type { Database, Tx } from '../store/database.ts'
 import { erasedAt } from '../store/erasures.ts'
 import { contactRow, type NewContact } from '../store/rows.ts'
-import { OperatorError } from '../waitlist/ports/log.ts'
 
 /** One contact to be, from a file. */
 export interface ImportRow {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import type { Config } from '../config/config.ts'
+import { OperatorError } from '../config/operator.ts'
 import {
   ask,
   type Columns,
@@ -21,7 +22,6 @@ import type { Changed } from '../store/bulk.ts'
 import { type ContactFilter, contactPages } from '../store/contacts.ts'
 import type { Database } from '../store/database.ts'
 import { withDatabase } from '../store/open.ts'
-import { OperatorError } from '../waitlist/ports/log.ts'
 import { countInvitable, type InvitationTargets, invite, inviteAgain } from './store.ts'
 
 export interface InviteOptions extends Pick<ContactFilter, 'search' | 'source' | 'since' | 'until'> {

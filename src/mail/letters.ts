@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { OperatorError } from '../config/operator.ts'
 import { ACCENT } from '../http/html.ts'
 import type { EventKind } from '../signup/contact.ts'
-import { OperatorError } from '../waitlist/ports/log.ts'
 import { unknownPlaceholder } from './template.ts'
 
 /** What a mail says, with placeholders. */

@@ -1,7 +1,7 @@
+import type { Log } from '../config/operator.ts'
 import type { Outage } from '../delivery/breaker.ts'
 import { tryAcquireLock } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
-import type { Log } from '../waitlist/ports/log.ts'
 import type { Channel } from './channel.ts'
 import { heldSentence, outageSentence, recoverySentence, type Watched } from './sentences.ts'
 

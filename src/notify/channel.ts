@@ -1,8 +1,8 @@
+import type { Log } from '../config/operator.ts'
 import { breaker, type Outage } from '../delivery/breaker.ts'
 import type { Failure } from '../http-client/call.ts'
 import { countListed } from '../store/counts.ts'
 import type { Store } from '../store/store.ts'
-import type { Log } from '../waitlist/ports/log.ts'
 import { claimDigest, type Digest, openChannel, settleDigest } from './cursor.ts'
 import { newsSentence } from './sentences.ts'
 

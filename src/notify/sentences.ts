@@ -1,5 +1,5 @@
 import type { Outage } from '../delivery/breaker.ts'
-import type { Counts } from '../waitlist/alerts/counts.ts'
+import type { Counts } from '../store/stats.ts'
 
 /** What channels are told, in one sentence each. */
 

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
+import { OperatorError } from '../config/operator.ts'
 import { countAll } from '../store/counts.ts'
 import { checkIntegrity, describe, type Integrity } from '../store/integrity.ts'
 import type { StoreLocation } from '../store/location.ts'
 import { withDatabase } from '../store/open.ts'
 import { whyEphemeral } from '../store/sqlite/files.ts'
-import type { DeliveryCount, HeldCount } from '../waitlist/alerts/counts.ts'
-import { OperatorError } from '../waitlist/ports/log.ts'
+import type { DeliveryCount, HeldCount } from '../store/stats.ts'
 import { bytes, type ExitCode, type Io, moment, number, paint, plain, print, toJson } from './output.ts'
 
 export interface CheckOptions {

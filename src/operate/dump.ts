@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
+import { OperatorError } from '../config/operator.ts'
 import { writeAtomically } from '../store/atomic.ts'
 import { dump, load } from '../store/dump.ts'
 import { withDatabase } from '../store/open.ts'
-import { OperatorError } from '../waitlist/ports/log.ts'
 import { type ExitCode, type Io, print } from './output.ts'
 
 /** Writes the whole list to a new file that either engine can load. */

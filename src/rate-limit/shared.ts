@@ -1,6 +1,6 @@
+import type { Log } from '../config/operator.ts'
 import { batches } from '../store/batches.ts'
 import type { Statement, Tx } from '../store/database.ts'
-import type { Log } from '../waitlist/ports/log.ts'
 import { type Decided, gcra, type Limiter, memoryLimiter, type Quota } from './memory.ts'
 
 /** Milliseconds that an attempt waits for the database. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { open, rename, rm } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import { OperatorError } from '../waitlist/ports/log.ts'
+import { OperatorError } from '../config/operator.ts'
 
 /**
  * Lets `write` make a file beside its target, which appears only when it is complete and synced; copies of personal data are

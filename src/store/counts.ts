@@ -1,6 +1,6 @@
 import type { HoldReason } from '../signup/contact.ts'
-import { type Bar, type Counts, type DeliveryCount, MINUTE, QUARTER, SOURCES } from '../waitlist/alerts/counts.ts'
 import type { Tx } from './database.ts'
+import { type Bar, type Counts, type DeliveryCount, MINUTE, QUARTER, SOURCES } from './stats.ts'
 
 /** Where most are listed, the indexes on the others count them faster than a look at each. */
 export async function countListed(tx: Tx): Promise<number> {

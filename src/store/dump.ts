@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { OperatorError } from '../waitlist/ports/log.ts'
+import { OperatorError } from '../config/operator.ts'
 import type { Database, Row, Tx } from './database.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { OperatorError } from '../waitlist/ports/log.ts'
+import { OperatorError } from '../config/operator.ts'
 import type { StoreLocation } from './location.ts'
 import { withDatabase } from './open.ts'
 import { LEASE } from './outbox.ts'

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { OperatorError } from '../waitlist/ports/log.ts'
+import { OperatorError } from '../config/operator.ts'
 
 /** Of `schema.sql`. A later one comes with the statements that lead to it. */
 export const SCHEMA_VERSION = 1

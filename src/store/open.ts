@@ -1,4 +1,4 @@
-import type { Log } from '../waitlist/ports/log.ts'
+import type { Log } from '../config/operator.ts'
 import type { Database } from './database.ts'
 import type { StoreLocation } from './location.ts'
 

@@ -1,5 +1,4 @@
 import { randomUUIDv7 } from 'node:crypto'
-import { mailboxOf } from '../holds/mailbox.ts'
 import {
   type Contact,
   type ContactState,
@@ -14,6 +13,7 @@ import {
   sourceLabel,
 } from '../signup/contact.ts'
 import type { Row } from './database.ts'
+import { mailboxOf } from './mailbox.ts'
 
 /** Rows of contacts and deliveries, and what they stand for. */
 

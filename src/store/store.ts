@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { Telemetry } from '../app/telemetry.ts'
 import type { Signup } from '../signup/contact.ts'
-import type { Counts } from '../waitlist/alerts/counts.ts'
 import { deliveryRow } from './activate.ts'
 import { type BatchBounds, batches, storeBounds } from './batches.ts'
 import { countAll } from './counts.ts'
@@ -9,6 +8,7 @@ import type { Database } from './database.ts'
 import { claim, type Delivery, moveHandovers, type Settled, type Settlement, settle } from './outbox.ts'
 import { sharedSecret } from './secret.ts'
 import { type Admission, admit, type Entry, entryOf, type SignupRules } from './signups.ts'
+import type { Counts } from './stats.ts'
 
 /** Keeps contacts and their deliveries. What is asked of it resolves when it is synced to disk, or rejects. */
 export interface Store extends Pick<Database, 'transaction' | 'read' | 'statement' | 'truncateLog' | 'failure'> {

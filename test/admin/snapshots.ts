@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../src/admin/server.ts'
-import type { Counts } from '../../src/waitlist/alerts/counts.ts'
+import type { Counts } from '../../src/store/stats.ts'
 
 const MINUTE = 60_000
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { Log } from '../../src/waitlist/ports/log.ts'
+import type { Log } from '../../src/config/operator.ts'
 
 export interface Line {
   readonly level: 'info' | 'warn' | 'error'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { OperatorError } from '../../src/config/operator.ts'
 import type { Imported, ImportOptions, ImportRow } from '../../src/import/store.ts'
-import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { course, forEachEngine, type MakePlace, type Place, signup, uuidV7 } from '../store/place.ts'
 
 const row = (name: string, email: string, more: Partial<ImportRow> = {}): ImportRow => ({

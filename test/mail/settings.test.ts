@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { readConfig } from '../../src/config/config.ts'
+import { OperatorError } from '../../src/config/operator.ts'
 import { letterOf } from '../../src/mail/letters.ts'
 import { mailbox, smtpUrl } from '../../src/mail/settings.ts'
 import { render, unknownPlaceholder } from '../../src/mail/template.ts'
 import type { EventKind } from '../../src/signup/contact.ts'
-import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 
 const set = { SMTP_URL: 'smtp://me:secret@mail.example.com', MAIL_FROM: 'hello@example.com' }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import type { Stats } from '../../src/waitlist/alerts/counts.ts'
+import type { Stats } from '../../src/store/stats.ts'
 import { run as command } from '../harness/command.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countListed } from '../../src/store/counts.ts'
-import { type Bar, MINUTE, QUARTER, SOURCES } from '../../src/waitlist/alerts/counts.ts'
+import { type Bar, MINUTE, QUARTER, SOURCES } from '../../src/store/stats.ts'
 import { DAY, forEachEngine, type Place, pendingNow } from './place.ts'
 
 /** Contacts that signed up at these times, from these sources. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
+import { OperatorError } from '../../src/config/operator.ts'
 import { openChannel } from '../../src/notify/cursor.ts'
 import type { Database } from '../../src/store/database.ts'
 import { dump, load } from '../../src/store/dump.ts'
-import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import {
   course,
   emailsOf,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { OperatorError } from '../../src/config/operator.ts'
 import { eventId } from '../../src/signup/contact.ts'
 import type { DeliveryFilter } from '../../src/store/deliveries.ts'
 import type { Settlement } from '../../src/store/outbox.ts'
-import { OperatorError } from '../../src/waitlist/ports/log.ts'
 import { course, DAY, emailsOf, forEachEngine, type MakePlace, numbersOf, type Place, pendingNow } from './place.ts'
 
 const provider = 'provider'

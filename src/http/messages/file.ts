@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
+import { OperatorError } from '../../config/operator.ts'
 import { formSentences } from '../../form/messages.ts'
-import { OperatorError } from '../../waitlist/ports/log.ts'
 import type { Translation } from './languages.ts'
 import { pageSentences, sentences } from './sentences.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
-import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
+import { type Log, OperatorError } from '../../config/operator.ts'
 import { type Database, type Dialect, type Row, StoreUnavailable, type Tx, type Value } from '../database.ts'
 import { storeName } from '../location.ts'
 import { asUnavailable, hadNoEffect, passes, reasonOf } from './errors.ts'

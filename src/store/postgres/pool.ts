@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { Log } from '../../waitlist/ports/log.ts'
+import type { Log } from '../../config/operator.ts'
 import { StoreUnavailable } from '../database.ts'
 import { isStale } from './errors.ts'
 

@@ -1,5 +1,5 @@
 import type { ClientBase, QueryConfig } from 'pg'
-import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
+import { type Log, OperatorError } from '../../config/operator.ts'
 import { postgresSchema, requireKnownSchema, SCHEMA_VERSION } from '../migrate.ts'
 import { passes } from './errors.ts'
 

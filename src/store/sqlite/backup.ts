@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { OperatorError } from '../../waitlist/ports/log.ts'
+import { OperatorError } from '../../config/operator.ts'
 import { writeAtomically } from '../atomic.ts'
 import { openForCommand } from './open.ts'
 

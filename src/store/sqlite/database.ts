@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
+import { type Log, OperatorError } from '../../config/operator.ts'
 import { REST } from '../bulk.ts'
 import { type Database, StoreUnavailable, type Tx } from '../database.ts'
 import { background } from './background.ts'

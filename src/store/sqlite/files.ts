@@ -13,7 +13,7 @@ import {
   statSync,
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
-import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
+import { type Log, OperatorError } from '../../config/operator.ts'
 
 /** The files of a database, which only their owner may read: the list is personal data. */
 

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fdatasyncSync, fstatSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Log, OperatorError } from '../../waitlist/ports/log.ts'
+import { type Log, OperatorError } from '../../config/operator.ts'
 import { requireKnownSchema, SCHEMA_VERSION, sqliteSchema } from '../migrate.ts'
 import { createPrivately, makePrivate, realPath, reasonOf, whyEphemeral } from './files.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, linkSync, realpathSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { OperatorError } from '../../waitlist/ports/log.ts'
+import { OperatorError } from '../../config/operator.ts'
 import { ERASURE, reconcileRestored } from '../erasures.ts'
 import { requireIntact, requireNoLog } from './backup.ts'
 import { statementsOf, txOn } from './connection.ts'

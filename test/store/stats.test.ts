@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { type Counts, MINUTE, QUARTER, statsOf } from '../../src/waitlist/alerts/counts.ts'
+import { type Counts, MINUTE, QUARTER, statsOf } from '../../src/store/stats.ts'
 
 const HOUR = 60 * MINUTE
 const DAY = 24 * HOUR

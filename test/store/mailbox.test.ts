@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { mailboxOf } from '../../src/holds/mailbox.ts'
+import { mailboxOf } from '../../src/store/mailbox.ts'
 
 describe('the mailbox behind an address', () => {
   for (const [mailbox, ...addresses] of [

@@ -1,4 +1,4 @@
-import type { ContactState, DeliveryState, HoldReason } from '../../signup/contact.ts'
+import type { ContactState, DeliveryState, HoldReason } from '../signup/contact.ts'
 
 /** What a store counts at one moment, by its own clock. Without names and addresses. */
 export interface Counts {

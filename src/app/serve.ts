@@ -1,11 +1,11 @@
 import { writeSync } from 'node:fs'
 import type { Logger } from 'pino'
-import { type Service, start } from '../app/compose.ts'
-import { openLog } from '../app/log.ts'
 import { type Config, inForce } from '../config/config.ts'
 import { vendorNames } from '../config/settings.ts'
 import { backlogOf } from '../store/deliveries.ts'
 import { withDatabase } from '../store/open.ts'
+import { type Service, start } from './compose.ts'
+import { openLog } from './log.ts'
 
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
 const LONGEST_STOP = 9_500
