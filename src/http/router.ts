@@ -74,7 +74,7 @@ export function createRouter(parts: Omit<Context, 'addressOf' | 'corsHeaders' | 
     return { status: 204, headers, body: null }
   }
 
-  const always = settings.tls === null ? {} : strictTransportSecurity
+  const always = settings.tls === null ? null : strictTransportSecurity
   const sendSoon = sendingTogether()
   const logsRequests = log.isLevelEnabled('debug')
   let requests = 0
@@ -84,8 +84,8 @@ export function createRouter(parts: Omit<Context, 'addressOf' | 'corsHeaders' | 
     const path = pathOf(request.url!)
     const result = await answer(path, request, response, reqId).catch(error => failed(error, reqId))
     // The request may have come before the stop.
-    const closing = isDraining() ? { connection: 'close' } : {}
-    sendSoon(response, withHeaders(result, { ...always, ...closing }))
+    const closing = isDraining() ? withHeaders(result, { connection: 'close' }) : result
+    sendSoon(response, always === null ? closing : withHeaders(closing, always))
     if (telemetry === null && !logsRequests) return
     const milliseconds = performance.now() - began
     const { method = '' } = request

@@ -135,8 +135,11 @@ function createListener(route: Handler, pair: Pair | null): Server {
     connectionsCheckingInterval: limits.TIMEOUT_CHECK,
     keepAliveTimeout: limits.KEEP_ALIVE_TIMEOUT,
     maxHeaderSize: limits.HEADER_BYTES,
-    // Checked below, since Node's own answer to a missing Host is not JSON.
+    // A request without a body then has no stream that must be read to its end.
+    optimizeEmptyRequests: true,
+    // Checked below, since Node's own answer to a missing Host is not JSON. Several are joined, and so no valid one.
     requireHostHeader: false,
+    joinDuplicateHeaders: true,
   }
   const tls = pair && { ...tlsOptions, cert: pair.cert, key: pair.key, ALPNProtocols: ['http/1.1'] }
   const server =
@@ -184,16 +187,16 @@ function createListener(route: Handler, pair: Pair | null): Server {
 }
 
 /** The checks before routing. Null: the request can be routed. */
-function unroutable({ method, url, rawHeaders, headersDistinct, httpVersion }: IncomingMessage): Answer | null {
+function unroutable({ method, url, rawHeaders, headers, httpVersion }: IncomingMessage): Answer | null {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return malformedRequest
   if (rawHeaders.length > 2 * limits.HEADER_COUNT) return headersTooLarge
   if (url === '*' && method !== 'OPTIONS') return malformedRequest
   // RFC 9112 §6.1: the only transfer coding that we know is chunked.
-  const { host = [], 'transfer-encoding': codings = [] } = headersDistinct
-  if (codings.some(coding => coding.toLowerCase() !== 'chunked')) return malformedRequest
+  const { host, 'transfer-encoding': coding = 'chunked' } = headers
+  if (coding.toLowerCase() !== 'chunked') return malformedRequest
   // RFC 9112 §3.2: HTTP/1.1 needs exactly one, valid Host. No answer is ever made from it.
-  if (host.length === 0 && httpVersion === '1.0') return null
-  return host.length === 1 && HOST.test(host[0]!) ? null : noSingleHost
+  if (host === undefined) return httpVersion === '1.0' ? null : noSingleHost
+  return HOST.test(host) ? null : noSingleHost
 }
 
 /** RFC 3986 §3.2.2, §3.2.3: a registered name, IPv4 or bracketed IPv6, with or without a port. It may be empty. */
