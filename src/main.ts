@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from 'commander'
-import { version } from './app/compose.ts'
+import { version } from './app/start.ts'
 import { type Config, readConfig } from './config/config.ts'
 import { environment } from './config/environment.ts'
 import type { Environment } from './config/kinds.ts'

@@ -1,11 +1,14 @@
-import { writeSync } from 'node:fs'
+import { existsSync, writeSync } from 'node:fs'
 import type { Logger } from 'pino'
 import { type Config, inForce } from '../config/config.ts'
 import { vendorNames } from '../config/settings.ts'
+import { counted } from '../operate/output.ts'
+import { countContacts } from '../store/contacts.ts'
 import { backlogOf } from '../store/deliveries.ts'
+import { storeName } from '../store/location.ts'
 import { withDatabase } from '../store/open.ts'
-import { type Service, start } from './compose.ts'
 import { openLog } from './log.ts'
+import { type Service, start } from './start.ts'
 
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
 const LONGEST_STOP = 9_500
@@ -24,6 +27,7 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   const log = openLog(config.logLevel)
   endOnBugs(log)
 
+  const isNew = config.store.kind === 'sqlite' && !existsSync(config.store.path)
   const service = await start(config, log)
   service.failure.then(error => {
     log.fatal({ err: error }, 'the store failed: nothing more is acknowledged, the process ends')
@@ -34,21 +38,31 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   // With nothing to read again it means that the terminal was closed.
   listenTo(['SIGHUP'], reloads ? service.reload : stop)
 
-  try {
-    writeSync(2, welcome(service, config, file))
-  } catch {
-    // Nobody reads it.
-  }
   const { baseUrl: url, origin: listening, adminOrigin: admin } = service
   log.info({ url, listening, ...(admin === null ? {} : { admin }), ...inForce(config) }, 'waitlist is ready')
   for (const warning of warnings) log.warn(warning)
-  tellBacklog(config, service.destinations, log).catch(error =>
-    log.warn({ why: String(error) }, 'waiting signups and events could not be counted'),
-  )
+  try {
+    const contacts = await withDatabase(config.store, ({ read }) => read(tx => countContacts(tx, {})))
+    const list = `${isNew ? 'made a new list at' : `keeps ${counted(contacts, 'contact')} in`} ${storeName(config.store)}`
+    log.info({ contacts }, list)
+    greet(welcome(service, config, list, file))
+    await reportBacklog(config, service.destinations, log)
+  } catch (error) {
+    log.warn({ why: String(error) }, 'the contacts could not be counted')
+  }
+}
+
+/** On standard error for the person who started it: standard output is for the log. */
+function greet(text: string): void {
+  try {
+    writeSync(2, text)
+  } catch {
+    // Nobody reads it.
+  }
 }
 
 /** What waits for the operator rather than for time. */
-async function tellBacklog(config: Config, destinations: readonly string[], log: Logger): Promise<void> {
+async function reportBacklog(config: Config, destinations: readonly string[], log: Logger): Promise<void> {
   const { unconfirmed, pending, waiting, abandoned } = await withDatabase(config.store, ({ read }) => read(backlogOf))
   if (pending > 0 && config.provider === null) {
     log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
@@ -69,11 +83,11 @@ async function tellBacklog(config: Config, destinations: readonly string[], log:
   }
 }
 
-/** On standard error for the person who started it: standard output is only for the log. */
-function welcome({ baseUrl: url, origin, adminOrigin }: Service, config: Config, file: string | null): string {
+function welcome(service: Service, config: Config, list: string, file: string | null): string {
+  const { baseUrl: url, origin, adminOrigin } = service
   return [
     `Waitlist is listening on ${origin}${origin === url ? '' : `, for ${url},`}`,
-    `and keeps its list in ${inForce(config).store}`,
+    `and ${list}`,
     ...(file === null ? [] : [`with settings of ${file}`]),
     '',
     // With a challenge only a page can.

@@ -29,7 +29,7 @@ export const nameOf = (file: string): string => (file === '-' ? 'Standard input'
 export async function recordsOf(file: string, stdin: Readable): Promise<FileRecords> {
   const text = textOf(file, stdin)
   let start = ''
-  while (!/\S.*[\r\n]/.test(start) && start.length <= RECORD_MAX) {
+  while (!/[\r\n]/.test(start.trimStart()) && start.length <= RECORD_MAX) {
     const { done, value } = await text.next()
     if (done) break
     start += value

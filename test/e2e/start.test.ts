@@ -51,11 +51,26 @@ describe('the start', { concurrency: true }, () => {
 
     // A person who starts it is told where; an empty TZ names no time zone.
     await until(() => program.stderr().includes(`  Watch it:           ${admin}\n`))
-    assert.ok(program.stderr().includes(`listening on ${listening}, for ${BASE_URL},\nand keeps`))
+    assert.ok(program.stderr().includes(`listening on ${listening}, for ${BASE_URL},\nand made a new list at sqlite:`))
     assert.equal((await fetch(`${admin}/metrics`)).status, 200)
     assert.match(await (await fetch(String(admin))).text(), /Times are in UTC\./)
     assert.equal(await program.end('SIGTERM'), 0)
     assert.equal(complaintsIn(logOf(program)).length, 1, 'everybody is trusted')
+  })
+
+  test('a list that is there is counted; a folder that is not is refused, but for ./data', async t => {
+    const cwd = temporaryFolder(t)
+    const first = await runProgram(t, common, { cwd })
+    await until(() => logOf(first).some(({ msg }) => msg === 'made a new list at sqlite:./data/waitlist.db'))
+    const body = JSON.stringify({ name: 'Ada', email: 'ada@example.com' })
+    const headers = { 'content-type': 'application/json' }
+    assert.equal((await fetch(`${first.baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status, 200)
+    assert.equal(await first.end('SIGTERM'), 0)
+    const second = await runProgram(t, common, { cwd })
+    await until(() => second.stderr().includes('\nand keeps 1 contact in sqlite:./data/waitlist.db\n'))
+    const mistyped = spawnProgram(t, { ...common, DATABASE_URL: 'sqlite:./dta/waitlist.db' }, { cwd, args: ['serve'] })
+    assert.equal(await mistyped.exited, 1)
+    assert.match(mistyped.stderr(), /There is no folder \S+dta\. Make it, or correct DATABASE_URL\./)
   })
 
   test('a Node.js that is older than package.json allows is told so', async t => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { type Logger, pino } from 'pino'
-import { type Service, start } from '../../src/app/compose.ts'
+import { type Service, start } from '../../src/app/start.ts'
 import { type Config, readConfig } from '../../src/config/config.ts'
 import { temporaryFolder } from './folder.ts'
 

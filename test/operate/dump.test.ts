@@ -28,7 +28,7 @@ describe('waitlist dump and load', { concurrency: true }, () => {
     assert.deepEqual([again.code, again.stdout], [1, ''])
     assert.match(again.stderr, /^waitlist: postgres:\/\/.* is not empty\./)
 
-    const back = `sqlite:${join(cwd, 'back/waitlist.db')}`
+    const back = `sqlite:${join(cwd, 'back.db')}`
     assert.equal((await run(t, cwd, ['load', 'second.jsonl'], back)).code, 0)
     assert.equal((await run(t, cwd, ['dump', 'third.jsonl'], back)).code, 0)
     const [one, ...others] = ['first', 'second', 'third'].map(name => readFileSync(join(cwd, `${name}.jsonl`), 'utf8'))

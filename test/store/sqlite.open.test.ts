@@ -66,8 +66,8 @@ describe('opening a SQLite file', { concurrency: true }, () => {
     for (const [name, value] of Object.entries(expected)) assert.equal(pragma(database, name), value, name)
   })
 
-  test('from nothing: folders for this user alone, the mark, and the schema', async t => {
-    const path = join(temporaryFolder(t), 'a', 'b', 'waitlist.db')
+  test('from nothing: the folder data for this user alone, the mark, and the schema', async t => {
+    const path = join(temporaryFolder(t), 'data', 'waitlist.db')
     await open(t, path)
     assert.equal(statSync(dirname(path)).mode & 0o777, 0o700)
     withDatabase(path, database => {

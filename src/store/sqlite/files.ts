@@ -35,11 +35,14 @@ export function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
 }
 
-/** Each new name is synced in the folder above it, to survive power loss. */
+/** Only the folder `data` is made, since any other that is missing may be a typing error. Its name is synced, too. */
 function createFolder(folder: string): void {
-  const first = mkdirSync(folder, { recursive: true, mode: 0o700 })
-  if (first === undefined) return
-  for (let created = folder; created !== dirname(first); created = dirname(created)) syncPath(dirname(created))
+  if (existsSync(folder)) return
+  if (basename(folder) !== 'data' || !existsSync(dirname(folder))) {
+    throw new OperatorError(`There is no folder ${folder}. Make it, or correct DATABASE_URL.`)
+  }
+  mkdirSync(folder, { mode: 0o700 })
+  syncPath(dirname(folder))
 }
 
 /**

@@ -30,7 +30,7 @@ import {
 } from './adapters.ts'
 import { cleanUp } from './cleanup.ts'
 import { routesOf } from './routes.ts'
-import { stop } from './stop.ts'
+import { stop } from './shutdown.ts'
 import type { Telemetry } from './telemetry.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
