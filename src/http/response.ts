@@ -25,8 +25,11 @@ export const withHeaders = (answer: Answer, headers: Headers): Answer => ({
 
 /** To a HEAD request Node sends only the head (RFC 9110 §9.3.2). */
 export function send(response: ServerResponse, { status, headers, body }: Answer): void {
-  if (body === null) response.writeHead(status, headers).end()
-  else response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body)
+  if (body === null) return void response.writeHead(status, headers).end()
+  const length = Buffer.byteLength(body)
+  // Node copies ASCII as it is, together with the head.
+  const encoding = length === body.length ? 'latin1' : 'utf8'
+  response.writeHead(status, { ...headers, 'content-length': length }).end(body, encoding)
 }
 
 // Headers that many answers share.
