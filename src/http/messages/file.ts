@@ -1,11 +1,14 @@
 import { readFileSync, statSync } from 'node:fs'
 import { OperatorError } from '../../config/operator.ts'
-import { formSentences } from '../../form/messages.ts'
 import type { Translation } from './languages.ts'
-import { pageSentences, sentences } from './sentences.ts'
+import { formSentences, pageSentences, sentences } from './sentences.ts'
 
 /** Every key that a language may have, with what it is in English. */
-export const translatable: Translation = { ...sentences, ...formSentences, ...pageSentences }
+export const translatable: Translation = {
+  ...sentences,
+  ...Object.fromEntries(Object.entries(formSentences).map(([key, sentence]) => [`form.${key}`, sentence])),
+  ...pageSentences,
+}
 
 /** Bytes of the file. */
 const MAX_SIZE = 1024 * 1024

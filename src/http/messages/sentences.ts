@@ -52,3 +52,21 @@ export const pageSentences = {
 } as const
 
 export type PageKey = keyof typeof pageSentences
+
+/** What the form says in English, by key. */
+export const formSentences = {
+  name: 'Name',
+  email: 'Email',
+  join: 'Join the waitlist',
+  didYouMean: 'Did you mean {email}?',
+  sending: 'One moment …',
+  thanks: 'Thank you, {name}.',
+  saved: 'Your signup is saved. You will be on the waitlist shortly.',
+  kept: 'Saved on this device.',
+  next: 'We will send it as soon as we can, or at your next visit.',
+  notKept: 'It could not be sent yet. Please keep this page open.',
+  tooMany: 'Too many attempts. We will try again in {wait}.',
+  change: 'Change the address',
+  later: 'Please try again later.',
+  reload: 'Please reload this page and try again.',
+}
