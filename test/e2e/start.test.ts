@@ -6,7 +6,7 @@ import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
-import { complaintsIn, logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
+import { complaintsIn, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
 
@@ -60,17 +60,20 @@ describe('the start', { concurrency: true }, () => {
 
   test('a list that is there is counted; a folder that is not is refused, but for ./data', async t => {
     const cwd = temporaryFolder(t)
+    const greeting = async (program: Pick<Program, 'stderr'>) => {
+      await until(() => program.stderr().includes('Export the list'))
+      return program.stderr().split('\n')[1]
+    }
     const first = await runProgram(t, common, { cwd })
-    await until(() => logOf(first).some(({ msg }) => msg === 'made a new list at sqlite:./data/waitlist.db'))
+    assert.equal(await greeting(first), 'and made a new list at sqlite:./data/waitlist.db')
     const body = JSON.stringify({ name: 'Ada', email: 'ada@example.com' })
     const headers = { 'content-type': 'application/json' }
     assert.equal((await fetch(`${first.baseUrl}/api/waitlist`, { method: 'POST', headers, body })).status, 200)
     assert.equal(await first.end('SIGTERM'), 0)
     const second = await runProgram(t, common, { cwd })
-    await until(() => second.stderr().includes('\nand keeps 1 contact in sqlite:./data/waitlist.db\n'))
-    const mistyped = spawnProgram(t, { ...common, DATABASE_URL: 'sqlite:./dta/waitlist.db' }, { cwd, args: ['serve'] })
-    assert.equal(await mistyped.exited, 1)
-    assert.match(mistyped.stderr(), /There is no folder \S+dta\. Make it, or correct DATABASE_URL\./)
+    assert.equal(await greeting(second), 'and keeps 1 contact in sqlite:./data/waitlist.db')
+    const mistyped = runProgram(t, { ...common, DATABASE_URL: 'sqlite:./dta/waitlist.db' }, { cwd })
+    await assert.rejects(mistyped, /ended with 1:\n.*There is no folder \S+dta\. Make it, or correct DATABASE_URL\./)
   })
 
   test('a Node.js that is older than package.json allows is told so', async t => {
