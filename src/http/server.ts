@@ -152,26 +152,29 @@ function createListener(route: Handler, pair: Pair | null): Server {
 
   /** The responses in progress on each connection. Node sends them in order. */
   const inProgress = new WeakMap<Socket, Set<ServerResponse>>()
-  /** Connections that end after the answers in progress. */
+  /** Connections that end after the answers in progress: what follows is not carried out (RFC 9112 §9.6). */
   const broken = new WeakSet<Socket>()
+  const refuseAndClose = (response: ServerResponse, socket: Socket, answer: Answer) => {
+    broken.add(socket)
+    send(response, withHeaders(answer, { connection: 'close' }))
+  }
   const handle: Handler = (request, response) => {
     const { socket } = request
     const responses = inProgress.get(socket) ?? new Set()
     inProgress.set(socket, responses)
+    if (broken.has(socket)) return
     // Its client is gone, or never reads.
     if (socket.remoteAddress === undefined || responses.size >= limits.PIPELINED) return void socket.destroy()
     responses.add(response)
     response.once('close', () => responses.delete(response))
     const refusal = unroutable(request)
-    if (refusal !== null) send(response, withHeaders(refusal, { connection: 'close' }))
+    if (refusal !== null) refuseAndClose(response, socket, refusal)
     else route(request, response)
   }
   server.on('request', handle)
   // `readJson` sends "100 Continue", after all that can be refused before (RFC 9110 §10.1.1).
   server.on('checkContinue', handle)
-  server.on('checkExpectation', (_, response) =>
-    send(response, withHeaders(expectationFailed, { connection: 'close' })),
-  )
+  server.on('checkExpectation', ({ socket }, response) => refuseAndClose(response, socket, expectationFailed))
   server.on('clientError', ({ code = '' }: NodeJS.ErrnoException, socket: Socket) => {
     // The connection is lost, or its TLS handshake has failed: nobody could read an answer.
     if (!code.startsWith('HPE_') && code !== REQUEST_TIMEOUT) return void socket.destroy()

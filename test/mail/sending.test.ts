@@ -122,18 +122,13 @@ describe('sessions', () => {
     await until(() => server.connections.open === 0)
   })
 
-  test('no mail leaves before its turn by MAIL_RATE', async t => {
-    const times: number[] = []
-    const server = await startMailServer(t, {
-      deed(moment) {
-        if (moment === 'the end') times.push(performance.now())
-        return null
-      },
-    })
+  test('five mails take four intervals of MAIL_RATE at least', async t => {
+    const server = await startMailServer(t)
+    // Ten a second.
     const destination = mailing(t, server, { rate: 600 })
+    const began = performance.now()
     await Promise.all(Array.from({ length: 5 }, (_, i) => destination.deliver(joined(i), running)))
-    const gaps = times.slice(1).map((time, i) => time - times[i]!)
-    for (const gap of gaps.slice(1)) assert.ok(gap > 50, `${gaps}`)
+    assert.ok(performance.now() - began > 300)
   })
 })
 

@@ -29,6 +29,7 @@ const requests: readonly (readonly [bytes: string, ...statuses: number[]])[] = [
     'Transfer-Encoding: xchunked',
     'Transfer-Encoding: chunked, identity',
     'Transfer-Encoding: chunked, chunked',
+    'Transfer-Encoding: gzip, chunked',
     'Transfer-Encoding: identity',
     'Transfer-Encoding:\x0bchunked',
     'Transfer-Encoding : chunked',
@@ -49,8 +50,8 @@ const requests: readonly (readonly [bytes: string, ...statuses: number[]])[] = [
   [`${get}Connection: close\r\n\r\n${hidden}`, 200],
   [`${get.replace('1.1', '1.0')}\r\n${hidden}`, 200],
   [`GARBAGE\r\n\r\n${hidden}`, 400, 501],
-  [`GET /api/health HTTP/1.1\r\n\r\n`, 400],
-  [`${get}Host: y\r\n\r\n`, 400],
+  [`GET /api/health HTTP/1.1\r\n\r\n${hidden}`, 400],
+  [`${get}Host: y\r\n\r\n${hidden}`, 400],
   [`${get}${'X: y\r\n'.repeat(100)}\r\n${hidden}`, 431],
   // §6.2, RFC 9110 §8.6
   ...['-1', '+41', '0x29', '4e1', '4,1', 'x', '', '41, 42', '18446744073709551657'].map(

@@ -78,16 +78,10 @@ function txOn(client: ClientBase, now: number, again: boolean, timeout: number):
     },
     async insertNew(table, rows, column) {
       if (rows.length === 0) return new Map()
-      const columns = Object.keys(rows[0]!).join(', ')
-      // Inserted in the order of the column: two that insert the same values in other orders would wait for each other.
+      // In the order of the column: two that insert the same values in other orders would wait for each other.
+      const ending = `order by ${column} collate "C" on conflict (${column}) do nothing returning number, ${column} as key`
       const added: readonly { readonly key: string; readonly number: number }[] = (
-        await query(
-          `insert into ${table} (number, ${columns}) select number, ${columns} from (` +
-            `select nextval(pg_get_serial_sequence('${table}', 'number')) as number, ${columns}` +
-            ` from json_populate_recordset(null::${table}, $1::json)) as numbered order by ${column} collate "C"` +
-            ` on conflict (${column}) do nothing returning number, ${column} as key`,
-          [JSON.stringify(rows)],
-        )
+        await query(inserting(table, rows, ending), [JSON.stringify(rows)])
       ).rows
       return new Map(added.map(({ key, number }) => [key, number]))
     },
