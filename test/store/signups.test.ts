@@ -36,6 +36,18 @@ forEachEngine('signups', place => {
     assert.deepEqual(await stored(here), [{ id: idOf(first), ...expected, events: 1, deliveries: 0 }])
   })
 
+  test('those who share a batch are numbered as they came, whatever their addresses', async t => {
+    const here = await place(t)
+    const store = await here.open()
+    const emails = [...'dbeac'].map(letter => `${letter}@example.com`)
+    await Promise.all(emails.map(email => store.admit(signup('Visitor', email))))
+    const rows = await here.sql('select email from contact order by number')
+    assert.deepEqual(
+      rows.map(({ email }) => email),
+      emails,
+    )
+  })
+
   test('of 400 addresses sent 8 times each, all at once and mixed, each is listed now once', async t => {
     const here = await place(t)
     const store = await here.open()
