@@ -62,9 +62,8 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     .enablePositionalOptions()
     .addHelpText('after', '\nAll work beside a running service, except restore and load. Settings: waitlist help serve')
 
-  const command = (name: string, description: string, ...examples: readonly string[]) =>
-    program
-      .command(name)
+  const described = (command: Command, description: string, ...examples: readonly string[]) =>
+    command
       .description(description)
       .addHelpText('after', `\nExamples:\n${examples.map(line => `  waitlist ${line}\n`).join('')}`)
   /** Times are in UTC unless they say otherwise. */
@@ -84,35 +83,59 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
   const asking = (command: Command) => command.option('--yes', 'do not ask')
   const addresses = ['[addresses...]', 'email addresses', mailAddresses, []] as const
 
-  command('serve', 'take signups over HTTP until stopped; what waitlist alone does, too', 'serve')
+  described(program.command('serve'), 'take signups over HTTP until stopped; what waitlist alone does, too', 'serve')
     .addHelpText('after', settingsHelp)
     .action(async () => {
       const { config, warnings, file } = await configured(env)
       await (await import('./app/serve.ts')).serve(config, warnings, file)
     })
-  command('stats', 'totals, signups over time, sources, pending deliveries', 'stats', 'stats --json | jq .today')
+  described(
+    program.command('stats'),
+    'totals, signups over time, sources, pending deliveries',
+    'stats',
+    'stats --json | jq .today',
+  )
     .option('--json', 'one JSON object')
     .action(async (options: { json?: true }) =>
       end(await (await import('./operate/stats.ts')).stats(await config(), options, io)),
     )
   listing(
-    byState(command('list', 'the contacts that were added last', 'list --since 24h', 'list --state held')),
+    byState(
+      described(program.command('list'), 'the contacts that were added last', 'list --since 24h', 'list --state held'),
+    ),
   ).action(async (options: ContactFilter & ListingOptions) =>
     end(await (await import('./operate/list.ts')).list(await config(), options, io)),
   )
-  command('show', 'everything that is stored about one person', 'show ada@example.com', 'show --json ada@example.com')
+  described(
+    program.command('show'),
+    'everything that is stored about one person',
+    'show ada@example.com',
+    'show --json ada@example.com',
+  )
     .argument('<address>', 'the email address', mailAddress)
     .option('--json', 'one JSON object, as a data request wants it: with who else has a copy')
     .action(async (address: string, options: { json?: true }) =>
       end(await (await import('./operate/show.ts')).show(await config(), address, options, io)),
     )
-  byState(command('export', 'write contacts as CSV', 'export --output contacts.csv', 'export --json --since 7d'))
+  byState(
+    described(
+      program.command('export'),
+      'write contacts as CSV',
+      'export --output contacts.csv',
+      'export --json --since 7d',
+    ),
+  )
     .option('-o, --output <file>', 'write to this new file; it appears when it is complete')
     .option('--json', 'one JSON object a line, which import reads without loss')
     .action(async (options: ExportOptions) =>
       end(await (await import('./export/command.ts')).exportContacts(await config(), options, io)),
     )
-  command('import', 'add contacts from a CSV or JSON Lines file', 'import contacts.jsonl', 'import --dry-run list.csv')
+  described(
+    program.command('import'),
+    'add contacts from a CSV or JSON Lines file',
+    'import contacts.jsonl',
+    'import --dry-run list.csv',
+  )
     .argument('<file>', 'the file; - for standard input')
     .option('--map <member=heading>', 'which column has a name, an email and so on; can be repeated', mapping)
     .option('--ignore <heading>', 'do not refuse the file for this column; can be repeated', headings)
@@ -125,7 +148,14 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
       const targets = announce ? await (await import('./app/adapters.ts')).signupTargetsOf(settings) : null
       end(await importFile(settings, file, options, targets, io))
     })
-  asking(command('remove', 'erase one person', 'remove ada@example.com', 'remove --at-provider ada@example.com'))
+  asking(
+    described(
+      program.command('remove'),
+      'erase one person',
+      'remove ada@example.com',
+      'remove --at-provider ada@example.com',
+    ),
+  )
     .argument('<address>', 'the email address', mailAddress)
     .option('--at-provider', 'remove them from the provider too, where it can')
     .action(async (address: string, options: RemoveOptions) => {
@@ -135,7 +165,11 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
       const removeThere = (email: string) => removeAtProvider(settings, email, new AbortController().signal)
       end(await remove(settings, address, options, removeThere, io))
     })
-  asking(filtered(command('invite', 'let listed people in, the first one first', 'invite --next 50 --dry-run')))
+  asking(
+    filtered(
+      described(program.command('invite'), 'let listed people in, the first one first', 'invite --next 50 --dry-run'),
+    ),
+  )
     .argument(...addresses)
     .option('-n, --next <n>', 'the first so many of those whom the other options choose', wholeNumber)
     .option('--file <file>', 'the addresses in this file, one a line; - for standard input')
@@ -147,7 +181,14 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
       const targets = await (await import('./app/adapters.ts')).invitationTargetsOf(settings)
       end(await inviteContacts(settings, given, options, targets, io))
     })
-  filtered(command('release', 'let held signups in, as if they came now', 'release ada@example.com', 'release --all'))
+  filtered(
+    described(
+      program.command('release'),
+      'let held signups in, as if they came now',
+      'release ada@example.com',
+      'release --all',
+    ),
+  )
     .addOption(reason())
     .argument(...addresses)
     .option('--all', 'all that are held now')
@@ -157,14 +198,20 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
       const targets = await (await import('./app/adapters.ts')).signupTargetsOf(settings)
       end(await releaseHeld(settings, given, options, targets, io))
     })
-  asking(filtered(command('discard', 'delete held signups, who may sign up again', 'discard --search casino')))
+  asking(
+    filtered(
+      described(program.command('discard'), 'delete held signups, who may sign up again', 'discard --search casino'),
+    ),
+  )
     .addOption(reason())
     .argument(...addresses)
     .option('--all', 'all that are held now')
     .action(async (given: string[], options: DecideOptions) =>
       end(await (await import('./holds/commands.ts')).discardHeld(await config(), given, options, io)),
     )
-  const deliveries = listing(command('deliveries', 'the newest deliveries', 'deliveries --state abandoned'))
+  const deliveries = listing(
+    described(program.command('deliveries'), 'the newest deliveries', 'deliveries --state abandoned'),
+  )
     .enablePositionalOptions()
     .addOption(new Option('--state <state>', 'only those in this state').choices(deliveryStates))
     .option('--destination <name>', 'only those to this destination')
@@ -180,7 +227,12 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     .action(async (numbers: number[], options: ReplayOptions) =>
       end(await (await import('./operate/deliveries.ts')).replayDeliveries(await config(), numbers, options, io)),
     )
-  command('check', 'try everything that is set, and say what is wrong', 'check', 'check --mail you@example.com')
+  described(
+    program.command('check'),
+    'try everything that is set, and say what is wrong',
+    'check',
+    'check --mail you@example.com',
+  )
     .option('--quiet', 'print only what is wrong')
     .option('--send-test', 'send the webhook, the chats and OWNER_MAIL a test message')
     .option('--mail <address>', 'instead, send one mail there, with a dummy code and dummy links', mailAddress)
@@ -198,18 +250,26 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
       const notes = warnings.map(why => ({ what: 'settings', is: 'note', why }) as const)
       end(await (await import('./operate/check.ts')).report([...notes, ...tried], options, io))
     })
-  command('backup', 'copy the SQLite database to a new file', 'backup waitlist-backup.db')
+  described(program.command('backup'), 'copy the SQLite database to a new file', 'backup waitlist-backup.db')
     .argument('<file>', 'where to; it must not exist')
     .action(async (file: string) => end(await (await import('./operate/backup.ts')).backUp(await config(), file, io)))
-  command('restore', 'put a backup in the place of the database, which is kept', 'restore waitlist-backup.db')
+  described(
+    program.command('restore'),
+    'put a backup in the place of the database, which is kept',
+    'restore waitlist-backup.db',
+  )
     .argument('[file]', 'the backup; none after pg_restore, to take erased people out again')
     .action(async (file: string | undefined) =>
       end(await (await import('./operate/backup.ts')).restore(await config(), file, io)),
     )
-  command('dump', 'write the whole list to a new file that either engine can load', 'dump waitlist.jsonl')
+  described(
+    program.command('dump'),
+    'write the whole list to a new file that either engine can load',
+    'dump waitlist.jsonl',
+  )
     .argument('<file>', 'where to; it must not exist')
     .action(async (file: string) => end(await (await import('./operate/dump.ts')).dumpTo(await config(), file, io)))
-  command('load', 'load a dump into an empty database', 'load waitlist.jsonl')
+  described(program.command('load'), 'load a dump into an empty database', 'load waitlist.jsonl')
     .argument('<file>', 'the dump')
     .action(async (file: string) => end(await (await import('./operate/dump.ts')).loadFrom(await config(), file, io)))
   return program
