@@ -78,11 +78,32 @@ test('the commands and the script of docs/start.md work as they stand there', as
   assert.match(shown[2]!, /email/)
 })
 
-test('every example of settings is accepted, without a warning', async () => {
+/** What an operator would have in the place of the secrets that the examples show. */
+const own: Readonly<Record<string, string>> = {
+  LOOPS_API_KEY: 'x',
+  WEBHOOK_SECRET: `whsec_${Buffer.alloc(24, 'x').toString('base64')}`,
+  ADMIN_TOKEN: 'x'.repeat(40),
+  CHALLENGE_SECRET: 'x',
+  SLACK_WEBHOOK_URL: 'https://hooks.slack.com/services/x',
+  DISCORD_WEBHOOK_URL: 'https://discord.com/api/webhooks/1/x',
+  SMTP_URL: 'smtps://me:x@smtp.example.com',
+  DATABASE_URL: 'postgres://me:x@db.example.com/waitlist?sslmode=verify-full',
+}
+
+test('every example of settings is accepted, without a warning, but for its sample secrets', async () => {
   const server = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1' }
   for (const path of all) {
     for (const { lines } of blocksOf(textOf(path)).filter(({ language }) => language === 'ini')) {
-      const result = await readConfig({ ...server, ...(parseEnv(lines.join('\n')) as Record<string, string>) })
+      const env = { ...server, ...(parseEnv(lines.join('\n')) as Record<string, string>) }
+      const isSecret = /(_KEY|_SECRET|_TOKEN|(SLACK|DISCORD)_WEBHOOK_URL)=|:\/\/.*:.*@/
+      const secrets = Object.entries(env).filter(([name, value]) => isSecret.test(`${name}=${value}`))
+      const samples = secrets.map(([name]) => name).filter(name => name !== 'CHALLENGE_SITE_KEY')
+      const asShown = await readConfig(env)
+      const refused = 'mistakes' in asShown ? asShown.mistakes : []
+      assert.equal(refused.length, samples.length, `${path}: ${refused.join('\n')}`)
+      const refusal = (name: string) => `${name} is a sample from our documents: use your own`
+      for (const name of samples) assert.ok(refused.some(each => each.startsWith(refusal(name))))
+      const result = await readConfig({ ...env, ...Object.fromEntries(samples.map(name => [name, own[name]!])) })
       assert.ok('config' in result, `${path}: ${JSON.stringify(result)}`)
       assert.deepEqual(result.config.warnings, [], path)
     }

@@ -42,6 +42,20 @@ export interface Reading<Table> {
   readonly mistakes: readonly string[]
 }
 
+/** The secrets that our own documents show: no longer secret, or of no use. */
+const SAMPLES = [
+  '0123456789abcdef',
+  'whsec_bm90IGEgc2VjcmV0LCBidXQgYW4gZXhhbXBsZSBrZXk=',
+  'Zm9yLXRoZS1yZWFkbWUtYW5kLW5vdGhpbmctZWxzZQ',
+  'the-secret-key-of-your-widget',
+  'your-password',
+  'XXXXXXXXXXXXXXXXXXXXXXXX',
+  'aVeryLongToken',
+]
+
+/** The whole value, or a part of an address. */
+const isSample = (text: string): boolean => text.split(/[\s:/@]+/).some(part => SAMPLES.includes(part))
+
 /** Compose files and shells often cannot unset a variable, so an empty value counts as unset. */
 export const given = (env: Environment, name: string): string | undefined => env[name]?.trim() || undefined
 
@@ -55,7 +69,9 @@ export function readSettings<Table extends SettingsTable>(table: Table, env: Env
     const hint = where === undefined ? '' : `. ${meaning} Where to find it: ${where}`
     if (text === undefined && setting.required) mistakes.push(`${name} is missing: ${asker} needs it${hint}`)
     let value = text === undefined ? undefined : setting.read(text)
-    if (text !== undefined && value === undefined) mistakes.push(`${name} ${setting.allowed}${hint}`)
+    if (text !== undefined && isSample(text))
+      mistakes.push(`${name} is a sample from our documents: use your own${hint}`)
+    else if (text !== undefined && value === undefined) mistakes.push(`${name} ${setting.allowed}${hint}`)
     // After a mistake, too, so that what depends on it is checked as well.
     if (unset !== undefined) value ??= setting.read(unset)
     if (value !== undefined) values[name] = value

@@ -18,7 +18,7 @@ async function mistakes(env: Environment): Promise<readonly string[]> {
 }
 
 const secret = `whsec_${Buffer.alloc(24, 'x').toString('base64')}`
-const slack = 'https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX'
+const slack = 'https://hooks.slack.com/services/T00000000/B00000000/x'
 const discord = 'https://ptb.discord.com/api/webhooks/1/x'
 const tls = { TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem' }
 
