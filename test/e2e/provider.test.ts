@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
-import { exitInTime } from '../harness/exit.ts'
 import { visit } from '../harness/load.ts'
-import { hasSaid, until } from '../harness/program.ts'
+import { exitInTime, hasSaid, until } from '../harness/program.ts'
 import { isSlow } from '../harness/slow.ts'
 import {
   assertOnce,

@@ -8,9 +8,6 @@ export type Fault =
   | { readonly is: 'none' }
   /** Every piece comes later by up to so many milliseconds, in order. */
   | { readonly is: 'delay'; readonly most: number }
-  /** Every message comes in pieces of 1 to so many bytes. */
-  | { readonly is: 'slice'; readonly most: number }
-  | { readonly is: 'slow'; readonly bytesPerSecond: number }
   /** Nothing passes until there is another fault; then everything does, also what nobody waits for any more. */
   | { readonly is: 'pause' }
   /** Every connection is reset after 0 to so many bytes, in the middle of whatever is under way. */
@@ -28,8 +25,6 @@ export interface FaultProxy {
   readonly port: number
   /** From now on, on connections that are open and on new ones. */
   set(fault: Fault): void
-  /** Resets every open connection now. */
-  cut(): void
   close(): Promise<void>
 }
 
@@ -61,9 +56,6 @@ export async function startFaultProxy(target: number, seed: number): Promise<Fau
       case 'delay':
         await wait(link.random() * now.most)
         break
-      case 'slow':
-        await wait((piece.length / now.bytesPerSecond) * 1000)
-        break
       case 'reset':
         link.left ??= Math.floor(link.random() * now.most)
         if (link.left <= piece.length) return { part: piece.subarray(0, link.left), isLast: true }
@@ -75,27 +67,13 @@ export async function startFaultProxy(target: number, seed: number): Promise<Fau
     return { part: piece, isLast: false }
   }
 
-  /** Small enough that a slow link does not wait for seconds at once. */
-  function* pieces(link: Link, chunk: Buffer): Iterable<Buffer> {
-    for (let at = 0; at < chunk.length; ) {
-      const most = fault.is === 'slice' ? fault.most : fault.is === 'slow' ? fault.bytesPerSecond / 20 : chunk.length
-      const size = Math.max(1, Math.ceil(most * (fault.is === 'slice' ? link.random() : 1)))
-      yield chunk.subarray(at, at + size)
-      at += size
-    }
-  }
-
   async function carry(link: Link, way: Way, from: Socket, to: Socket): Promise<void> {
     for await (const chunk of from as AsyncIterable<Buffer>) {
-      for (const piece of pieces(link, chunk)) {
-        const { part, isLast } = await pass(link, way, piece)
-        if (!link.hasLost && part.length > 0 && !to.destroyed && !to.write(part)) {
-          await Promise.race([once(to, 'drain'), once(to, 'close')])
-        }
-        if (isLast) return link.reset()
-        // A segment of its own, so that the other side reads it by itself.
-        if (fault.is === 'slice') await new Promise(resolve => setImmediate(resolve))
+      const { part, isLast } = await pass(link, way, chunk)
+      if (!link.hasLost && part.length > 0 && !to.destroyed && !to.write(part)) {
+        await Promise.race([once(to, 'drain'), once(to, 'close')])
       }
+      if (isLast) return link.reset()
     }
     if (link.hasLost) to.destroy()
     else to.end()
@@ -128,9 +106,6 @@ export async function startFaultProxy(target: number, seed: number): Promise<Fau
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
 
-  const cut = () => {
-    for (const link of links) link.reset()
-  }
   return {
     port: (server.address() as AddressInfo).port,
     set(next) {
@@ -139,13 +114,12 @@ export async function startFaultProxy(target: number, seed: number): Promise<Fau
       changed = Promise.withResolvers()
       for (const link of links) link.left = undefined
     },
-    cut,
     async close() {
       const closed = once(server, 'close')
       server.close()
       fault = { is: 'none' }
       changed.resolve()
-      cut()
+      for (const link of links) link.reset()
       await closed
     },
   }

@@ -126,6 +126,10 @@ export async function runCommand(
   return { code, stdout: stdout(), stderr: stderr() }
 }
 
+/** The exit code of a program that was told to stop; "late": an orchestrator would have killed it. */
+export const exitInTime = ({ exited }: Pick<Program, 'exited'>): Promise<number | null | 'late'> =>
+  Promise.race([exited, wait(20_000, 'late' as const, { ref: false })])
+
 /** The log of a program so far: standard output has nothing but lines of JSON. The last one may still be on its way. */
 export function logOf({ stdout }: Pick<Program, 'stdout'>): Record<string, unknown>[] {
   return stdout()
