@@ -1,6 +1,5 @@
 import { holdReasons } from '../../src/holds/store.ts'
 import type { BatchBounds } from '../../src/store/batches.ts'
-import type { Course } from '../../src/store/bulk.ts'
 import type { StoreLocation } from '../../src/store/location.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
@@ -30,4 +29,4 @@ export async function storeAt(place: string | StoreLocation, options: StoreAtOpt
 export const operatorAt = (path: string) => operatorOf({ store: { kind: 'sqlite', path } })
 
 /** Of changes that nothing ends. */
-export const course: Course = { signal: new AbortController().signal }
+export const course = { signal: new AbortController().signal }

@@ -3,19 +3,18 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, type TestContext } from 'node:test'
 import type { HoldRules } from '../../src/holds/rules.ts'
-import { holdReasons } from '../../src/holds/store.ts'
 import type { Contact, Signup } from '../../src/signup/contact.ts'
 import { parseSignup } from '../../src/signup/parse.ts'
 import type { Database, Value } from '../../src/store/database.ts'
 import type { StoreLocation } from '../../src/store/location.ts'
-import { openDatabase, withDatabase } from '../../src/store/open.ts'
+import { withDatabase } from '../../src/store/open.ts'
 import type { Delivery } from '../../src/store/outbox.ts'
 import type { Admission } from '../../src/store/signups.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { quickFolder } from '../harness/folder.ts'
 import { type Operator, operatorOf } from '../harness/operator.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
-import { recordingLog } from '../harness/service.ts'
+import { storeAt } from '../harness/store.ts'
 
 export interface PlaceOptions {
   /** None: the store is the list. */
@@ -90,10 +89,7 @@ export const onPostgres: MakePlace = async t => {
 
 function placeAt(location: StoreLocation, t: TestContext, most: number, hold: Place['hold']): Place {
   async function open(options: PlaceOptions = {}): Promise<Store> {
-    const { provider = null, destinations = [], confirmation = null, trackSources = false, holds = null } = options
-    const database = await openDatabase(location, recordingLog().log, options.clock)
-    const targets = { eventName: 'waitlist.joined', provider, destinations, confirmation }
-    const store = await openStore(database, { targets, trackSources, holdReasons: holds && holdReasons(holds) })
+    const store = await storeAt(location, options)
     t.after(store.close)
     return store
   }
@@ -154,8 +150,7 @@ export const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[
 
 export const DAY = 86_400_000
 
-/** Of a command that nobody stops. */
-export const course = { signal: new AbortController().signal }
+export { course } from '../harness/store.ts'
 
 export const idOf = (admission: Admission): string => (admission.is === 'listed now' ? admission.contactId : '')
 export const emailsOf = (deliveries: readonly Delivery[]) => deliveries.map(({ contact }) => contact.email)
@@ -170,12 +165,6 @@ export async function pendingNow(store: Store, email = 'ada@example.com', name =
   const admission = await store.admit(signup(name, email))
   assert.equal(admission.is, 'pending now')
   return (admission as { delivery: Delivery }).delivery
-}
-
-/** Signs up again somebody whose hand-over has not ended, and returns the address. */
-export async function stillPending(store: Store, email = 'ada@example.com'): Promise<string> {
-  assert.deepEqual(await store.admit(signup('Again', email)), { is: 'still pending' })
-  return email
 }
 
 /** Claims the only delivery that is due, or that of one contact. */

@@ -32,7 +32,6 @@ interface Exchange<Begun, Answer> {
 const exchange = <Begun, Answer>(parts: Exchange<Begun, Answer>) => parts as Exchange<unknown, unknown>
 
 const listed = { is: 'listed', joined: true, providerId: 'p-1' } as const
-const soon = { is: 'retry', wait: 20_000, doubt: true, why: 'timed out', counts: true } as const
 
 /** The end of a hand-over. */
 const handedOver = (settlement: Settlement, events: number | 'gone', slow = false) =>
@@ -43,15 +42,11 @@ const handedOver = (settlement: Settlement, events: number | 'gone', slow = fals
     begin: pendingNow,
     cut: (store, _, delivery) => store.settle(delivery, settlement),
     async holds(store, answer, delivery) {
-      const { email } = delivery.contact
       assert.equal(answer, true)
-      for (const each of [listed, soon]) assert.equal(await store.settle(delivery, each), false, 'the token is used up')
-      const told = await store.claim('webhook', 10)
-      assert.deepEqual(emailsOf(told), events === 1 ? [email] : [])
-      for (const each of told) await store.settle(each, { is: 'delivered' })
-      if (settlement.is !== 'retry') return
-      const again = await only(store, provider, email)
-      assert.deepEqual([again.attempts, again.doubt], [1, true])
+      assert.equal(await store.settle(delivery, listed), false, 'the token is used up')
+      const joined = await store.claim('webhook', 10)
+      assert.deepEqual(emailsOf(joined), events === 1 ? [delivery.contact.email] : [])
+      for (const each of joined) await store.settle(each, { is: 'delivered' })
     },
   })
 
@@ -75,20 +70,6 @@ const exchanges: Record<string, Exchange<unknown, unknown>> = {
   }),
   'settle a hand-over: listed with its event': handedOver(listed, 1),
   'settle a hand-over: removed': handedOver({ is: 'removed', why: 'no such domain' }, 'gone', true),
-  'settle a hand-over: tried again later': handedOver(soon, 0, true),
-  'settle a delivery: delivered': exchange<Delivery, boolean>({
-    async begin(store, email) {
-      await store.admit(signup('Ada', email))
-      return only(store)
-    },
-    cut: (store, _, delivery) => store.settle(delivery, { is: 'delivered' }),
-    async holds(store, answer, delivery) {
-      assert.equal(answer, true)
-      assert.equal(await store.settle(delivery, { is: 'delivered' }), false, 'the token is used up')
-      assert.deepEqual(await store.claim('webhook', 10), [])
-    },
-    events: 1,
-  }),
 }
 
 describe('a connection that is cut after any message', { timeout: 120_000, concurrency: 3 }, () => {

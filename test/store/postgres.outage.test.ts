@@ -11,12 +11,12 @@ import { StoreUnavailable } from '../../src/store/database.ts'
 import { postgresForCommand } from '../../src/store/postgres/database.ts'
 import type { Store } from '../../src/store/store.ts'
 import { startPostgres } from '../harness/postgres.ts'
-import { contactsIn, rowsIn } from '../harness/postgres-database.ts'
+import { contactsIn, rowsIn, session } from '../harness/postgres-database.ts'
 import { until } from '../harness/program.ts'
 import { recordingLog } from '../harness/service.ts'
 import { isSlow } from '../harness/slow.ts'
 import { idOf, pendingNow, signup } from './place.ts'
-import { openedOn, session, storeAt } from './postgres.place.ts'
+import { openedOn, storeAt } from './postgres.place.ts'
 
 const lazy = { synchronous_commit: 'off', wal_writer_delay: '10s', wal_writer_flush_after: '1GB', autovacuum: 'off' }
 const server = await startPostgres({ settings: lazy })
@@ -102,20 +102,6 @@ test('signups, claims, settlements and commands survive a crash right after thei
   await server.run(url, "update contact set name = 'Forgotten'")
   await crash()
   assert.ok((await contactsIn(url)).every(({ name }) => name !== 'Forgotten'))
-})
-
-test('its sessions are ended again and again: nobody is refused, and nothing is stored twice', async t => {
-  const { store, url } = await opened(t)
-  const operator = await session(t, url)
-  const crowd = visitors(t, store)
-  for (let i = 0; i < 20; i++) {
-    await wait(25)
-    await operator.query("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'waitlist'")
-  }
-  const acknowledged = await crowd.stop()
-  assert.ok(acknowledged.length > 0)
-  assert.equal(crowd.refused(), 0)
-  await eachOnce(url, acknowledged)
 })
 
 for (const mode of ['fast', 'immediate'] as const) {

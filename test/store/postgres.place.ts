@@ -1,5 +1,4 @@
 import type { TestContext } from 'node:test'
-import pg from 'pg'
 import { postgresDatabase } from '../../src/store/postgres/database.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import type { PostgresDatabases } from '../harness/postgres.ts'
@@ -33,13 +32,4 @@ export async function proxied(server: PostgresDatabases, t: TestContext, provide
   const store = await storeAt(t, proxy.through(url), provider)
   t.after(proxy.close)
   return { proxy, url, store }
-}
-
-/** Somebody else's session, for as long as the test takes. */
-export async function session(t: TestContext, url: string): Promise<pg.Client> {
-  const client = new pg.Client(url)
-  client.on('error', () => {})
-  await client.connect()
-  t.after(() => client.end().catch(() => {}))
-  return client
 }
