@@ -1,5 +1,6 @@
 # docker build -t waitlist .
-# docker run --init --read-only --tmpfs /tmp -v waitlist:/data -p 127.0.0.1:8080:8080 waitlist
+# docker run --init --read-only --tmpfs /tmp -v waitlist:/data -p 127.0.0.1:8080:8080 --name waitlist waitlist
+# docker exec waitlist waitlist stats
 #
 # The official slim image, not a distroless one: its tag names one release of Node, and so of SQLite, and it has a shell, in
 # which you can look after the list.

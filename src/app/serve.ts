@@ -94,7 +94,8 @@ function welcome(service: Service, config: Config, list: string, file: string | 
     ...(config.challenge === null ? [`  Sign somebody up:   ${signupCommand(url)}`] : []),
     `  Read the docs:      ${url}/docs/api`,
     ...(adminOrigin === null ? [] : [`  Watch it:           ${adminOrigin}`]),
-    '  Export the list:    waitlist export',
+    // npm sets this for npm start and npx, which know where the program is.
+    `  Export the list:    ${process.env.npm_lifecycle_event ? 'npx ' : ''}waitlist export`,
     '',
     '',
   ].join('\n')

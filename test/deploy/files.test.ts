@@ -60,7 +60,7 @@ for (const [what, hasTls, exposure] of [
   }, t => {
     const file = join(temporaryFolder(t), 'waitlist.service')
     const unit = readFileSync(join(root, 'deploy/waitlist.service'), 'utf8')
-    writeFileSync(file, unit.replace('/usr/bin/node', process.execPath))
+    writeFileSync(file, unit.replace('/opt/node/bin/node', process.execPath))
     if (hasTls) {
       mkdirSync(`${file}.d`)
       copyFileSync(join(root, 'deploy/waitlist-tls.conf'), join(`${file}.d`, 'tls.conf'))
