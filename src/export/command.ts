@@ -54,11 +54,7 @@ export async function exportContacts(
     }
     try {
       if (output === undefined) await print(io, texts())
-      else {
-        await writeAtomically(output, unfinished =>
-          pipeline(inChunks(texts()), createWriteStream(unfinished), { signal }),
-        )
-      }
+      else await writeAtomically(output, file => pipeline(inChunks(texts()), createWriteStream(file), { signal }))
     } catch (error) {
       if (!signal?.aborted) throw error
       return fail(io, `stopped before the end, so there is no ${output}. Run the same command again.`)
@@ -74,10 +70,9 @@ export async function exportContacts(
 
 /** Nobody should send these a mail by accident. */
 function withheld(states: ReadonlyMap<string, number>, { state }: ContactFilter): string {
-  if (state !== undefined) return ''
-  const [held = 0, unconfirmed = 0] = [states.get('held'), states.get('unconfirmed')]
-  const parts = [...(held > 0 ? [`${held} held`] : []), ...(unconfirmed > 0 ? [`${unconfirmed} unconfirmed`] : [])]
-  return parts.length === 0 ? '' : ` Among them ${parts.join(' and ')}: --state listed leaves them out.`
+  const kept = ['held', 'unconfirmed'].filter(each => states.has(each)).map(each => `${states.get(each)} ${each}`)
+  if (state !== undefined || kept.length === 0) return ''
+  return ` Among them ${kept.join(' and ')}: --state listed leaves them out.`
 }
 
 /** Excel reads a CSV file without it in the code page of the computer, and garbles names. */
@@ -98,10 +93,10 @@ const columns: Readonly<Record<string, (contact: Contact) => string | undefined>
   confirmedAt: ({ confirmedAt }) => confirmedAt?.toISOString(),
 }
 
-const csvLine = (contact: Contact): string =>
-  `${Object.values(columns)
-    .map(text => csvField(text(contact) ?? ''))
-    .join(',')}\r\n`
+function csvLine(contact: Contact): string {
+  const fields = Object.values(columns).map(text => csvField(text(contact) ?? ''))
+  return `${fields.join(',')}\r\n`
+}
 
 /**
  * One field of CSV (RFC 4180). Spreadsheets run text that starts like a formula, and anybody may sign up with such a name. An

@@ -96,6 +96,14 @@ export async function call(request: Call): Promise<Reply> {
   }
 }
 
+/** What a reply means to a caller that can do nothing with it. */
+export function failureOf(reply: Reply): Failure {
+  const { safe, why } = reply
+  if (reply.is === 'refused') return { is: 'misconfigured', why }
+  if (reply.is === 'ok') return { is: safe ? 'unreachable' : 'in doubt', why: `${why}: unexpected response body` }
+  return reply.is === 'rate limited' ? { is: reply.is, why, retryAfter: reply.retryAfter } : { is: reply.is, why }
+}
+
 /** RFC 9110 §15. */
 function meaning(status: number, safe: boolean, why: string, headers: Headers) {
   const wait = waitOf(headers)

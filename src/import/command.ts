@@ -8,6 +8,7 @@ import { counted, counter, type ExitCode, fail, type Io, misused, number, print,
 import { EMAIL_PATTERN } from '../signup/contact.ts'
 import type { Problem } from '../signup/parse.ts'
 import type { SignupTargets } from '../store/activate.ts'
+import { STEP } from '../store/bulk.ts'
 import { withDatabase } from '../store/open.ts'
 import { type ColumnOptions, columnsIn, describeColumns, rawContact } from './columns.ts'
 import { parseContact } from './contact.ts'
@@ -19,13 +20,9 @@ export interface ImportOptions extends ColumnOptions {
   readonly json?: true
 }
 
-/** Rows that are read before they are stored. */
-const BATCH = 500
 /** Lines without a contact that are shown, and those in the JSON. */
 const SHOWN = 20
 const KEPT = 1_000
-
-const STOPPED = 'stopped before the end. Run the same command again: it goes on.'
 
 /**
  * Adds the contacts of a file, and reports what became of them: exit code 0 only if each line is a contact. Ctrl-C stops it
@@ -59,7 +56,7 @@ export async function importFile(
         const row = 'problem' in record ? record : parseContact(record.value, now)
         if (!('problem' in row)) batch.push(row)
         else if (++count <= KEPT) invalid.push({ line: record.line, reason: row.problem })
-        if (batch.length < BATCH) continue
+        if (batch.length < STEP) continue
         yield batch
         batch = []
       }
@@ -81,15 +78,16 @@ export async function importFile(
   const imported = await withDatabase(location, database => importContacts(database, batches(), importing), {
     make: !dryRun || folder !== null,
   }).finally(progress.end)
-  if (json) await print(io, [toJson({ ...imported, invalid: count, lines: invalid, more: count - invalid.length })])
+  if (json) await print(io, [toJson({ ...imported, invalid: count, lines: invalid })])
   else await print(io, report(imported, count, dryRun, targets !== null))
-  if (io.signal.aborted) return fail(io, STOPPED)
+  if (io.signal.aborted) return fail(io, 'stopped before the end. Run the same command again: it goes on.')
   if (problem !== '') fail(io, `${problem} Nothing after that was read.`)
   if (count === 0) return problem === '' ? 0 : 1
-  const shown = json ? [] : invalid.slice(0, SHOWN).map(({ line, reason }) => `line ${line}: ${reason}`)
-  const more = count - shown.length
-  const rest = shown.length > 0 && more > 0 ? [`and ${number(more)} more; --json has the first ${number(KEPT)}`] : []
-  return fail(io, `${counted(count, 'line is', 'lines are')} not valid${json ? '.' : ':'}`, [...shown, ...rest])
+  const sentence = `${counted(count, 'line is', 'lines are')} not valid`
+  if (json) return fail(io, `${sentence}.`)
+  const shown = invalid.slice(0, SHOWN).map(({ line, reason }) => `line ${line}: ${reason}`)
+  const rest = count > SHOWN ? [`and ${number(count - SHOWN)} more; --json has the first ${number(KEPT)}`] : []
+  return fail(io, `${sentence}:`, [...shown, ...rest])
 }
 
 function* report({ added, existing, erased }: Imported, invalid: number, dryRun: boolean, announced: boolean) {
@@ -99,24 +97,22 @@ function* report({ added, existing, erased }: Imported, invalid: number, dryRun:
 }
 
 const address = new RegExp(`^${EMAIL_PATTERN}$`)
-/** A line that has more columns than the heading, or fewer. */
-type Misfit = { readonly line: number } & Problem
-
-const NAMED = 'The part of each address before the @ is taken as the name.\n'
-
-/** The contacts of a CSV file. What is guessed is said first. */
+/**
+ * The contacts of a CSV file, and as problems the lines with more columns than the heading, or fewer. What is guessed is said
+ * first.
+ */
 async function csvContacts(
   records: AsyncGenerator<FileRecord<readonly string[]>>,
   options: ColumnOptions,
   io: Io,
-): Promise<AsyncGenerator<FileRecord<unknown> | Misfit>> {
+): Promise<AsyncGenerator<FileRecord<unknown> | ({ readonly line: number } & Problem)>> {
   const { value: first } = await records.next()
   const heading = first?.value.map((field: string) => field.trim()) ?? []
   // A list of addresses alone, without a heading.
   const isBare = heading.length === 1 && address.test(heading[0]!) && options.map === undefined
   const columns = isBare ? { email: [0] } : columnsIn(heading, options)
   if (!isBare && options.map === undefined) io.stderr.write(describeColumns(columns, heading))
-  if (columns.name === undefined) io.stderr.write(NAMED)
+  if (columns.name === undefined) io.stderr.write('The part of each address before the @ is taken as the name.\n')
   return (async function* () {
     if (isBare) yield { line: first.line, value: rawContact(heading, columns) }
     for await (const { line, value } of records) {

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { type CsvError, parse } from 'csv-parse'
 import { OperatorError } from '../config/operator.ts'
-import { number } from '../operate/output.ts'
+import { LINE_MAX, linesOf, number } from '../operate/output.ts'
 
 /** One record of a CSV file, or one line of JSON Lines. */
 export interface FileRecord<Value> {
@@ -11,15 +11,12 @@ export interface FileRecord<Value> {
   readonly value: Value
 }
 
-export type FileRecords =
+type FileRecords =
   | { readonly format: 'csv'; readonly records: AsyncGenerator<FileRecord<readonly string[]>> }
   /** `undefined`: the line is not JSON. */
   | { readonly format: 'json'; readonly records: AsyncGenerator<FileRecord<unknown>> }
 
-/** Characters of one line, or of one record with line breaks in it. */
-const RECORD_MAX = 1_048_576
-
-export const nameOf = (file: string): string => (file === '-' ? 'Standard input' : file)
+const nameOf = (file: string): string => (file === '-' ? 'Standard input' : file)
 
 /**
  * Reads a file, or with `-` standard input, as CSV or as JSON Lines.
@@ -29,7 +26,7 @@ export const nameOf = (file: string): string => (file === '-' ? 'Standard input'
 export async function recordsOf(file: string, stdin: Readable): Promise<FileRecords> {
   const text = textOf(file, stdin)
   let start = ''
-  while (!/[\r\n]/.test(start.trimStart()) && start.length <= RECORD_MAX) {
+  while (!/[\r\n]/.test(start.trimStart()) && start.length <= LINE_MAX) {
     const { done, value } = await text.next()
     if (done) break
     start += value
@@ -61,7 +58,7 @@ async function* csvRecords(
   delimiter: string,
 ): AsyncGenerator<FileRecord<readonly string[]>> {
   const options = { relax_column_count: true, relax_quotes: true, skip_empty_lines: true, info: true }
-  const parser = parse({ ...options, delimiter, max_record_size: RECORD_MAX })
+  const parser = parse({ ...options, delimiter, max_record_size: LINE_MAX })
   const source = Readable.from(text)
   source.on('error', error => parser.destroy(error))
   let line = 1
@@ -77,7 +74,7 @@ async function* csvRecords(
   } catch (error) {
     const { code } = error as CsvError
     if (code === 'CSV_MAX_RECORD_SIZE') {
-      throw new OperatorError(`A line in or after line ${line + 1} has more than ${number(RECORD_MAX)} characters.`)
+      throw new OperatorError(`A line in or after line ${line + 1} has more than ${number(LINE_MAX)} characters.`)
     }
     if (code !== 'CSV_QUOTE_NOT_CLOSED') throw error
     throw new OperatorError(`A quotation mark that is opened in or after line ${line + 1} is never closed.`)
@@ -85,17 +82,11 @@ async function* csvRecords(
 }
 
 async function* jsonLines(text: AsyncIterable<string>): AsyncGenerator<FileRecord<unknown>> {
-  let [line, rest] = [0, '']
-  for await (const part of text) {
-    const lines = (rest + part).split('\n')
-    rest = lines.pop()!
-    if (rest.length > RECORD_MAX) throw tooLong(line + lines.length + 1)
-    for (const each of lines) {
-      line++
-      if (each.trim() !== '') yield { line, value: parsed(each) }
-    }
+  let line = 0
+  for await (const each of linesOf(text)) {
+    line++
+    if (each.trim() !== '') yield { line, value: parsed(each) }
   }
-  if (rest.trim() !== '') yield { line: line + 1, value: parsed(rest) }
 }
 
 function parsed(text: string): unknown {
@@ -105,9 +96,6 @@ function parsed(text: string): unknown {
     return undefined
   }
 }
-
-const tooLong = (line: number): OperatorError =>
-  new OperatorError(`Line ${line} goes on for more than ${number(RECORD_MAX)} characters.`)
 
 /** UTF-8, or UTF-16 if the first bytes say so, without a byte order mark. */
 async function* textOf(file: string, stdin: Readable): AsyncGenerator<string> {

@@ -1,9 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { OperatorError } from '../config/operator.ts'
-import type { ContactState, HoldReason, Invitation, Source } from '../signup/contact.ts'
-import { emailKey, type Signup } from '../signup/contact.ts'
+import {
+  type ContactState,
+  emailKey,
+  type HoldReason,
+  type Invitation,
+  type Signup,
+  type Source,
+} from '../signup/contact.ts'
 import { addDeliveries, beginningOf, type SignupTargets } from '../store/activate.ts'
-import { REST, STEP } from '../store/bulk.ts'
+import { REST } from '../store/bulk.ts'
 import type { Database, Tx } from '../store/database.ts'
 import { erasedAt } from '../store/erasures.ts'
 import { contactRow, type NewContact } from '../store/rows.ts'
@@ -42,7 +48,8 @@ export type ImportOutcome = 'added' | 'existing' | 'erased'
 
 /**
  * Adds contacts in the order of their rows. Of several rows with one address the first counts, and a contact that is on the
- * list stays as it is. An address that was erased is added only if its row is of a later time.
+ * list stays as it is. An address that was erased is added only if its row is of a later time. Batches are of `STEP` rows at
+ * most, so that signups need not wait.
  */
 export async function importContacts(
   database: Database,
@@ -51,7 +58,7 @@ export async function importContacts(
 ): Promise<Imported> {
   const counts = { added: 0, existing: 0, erased: 0 }
   const seen = new Set<string>()
-  for await (const batch of stepsOf(batches)) {
+  for await (const batch of batches) {
     if (signal.aborted) break
     if (!dryRun) database.requireRoom()
     const outcomes = dryRun
@@ -62,13 +69,6 @@ export async function importContacts(
     if (!dryRun) await sleep(REST)
   }
   return counts
-}
-
-/** Few enough in a transaction that signups need not wait. */
-async function* stepsOf(batches: AsyncIterable<readonly ImportRow[]>): AsyncGenerator<readonly ImportRow[]> {
-  for await (const batch of batches) {
-    for (let from = 0; from < batch.length; from += STEP) yield batch.slice(from, from + STEP)
-  }
 }
 
 const keyOf = ({ signup }: ImportRow): string => emailKey(signup.email)
@@ -84,10 +84,8 @@ async function outcomesOf(
     [batch.map(keyOf)],
   )
   const listed = new Set(rows.map(({ email_key }) => email_key))
-  const erased = await erasedAt(
-    tx,
-    batch.map(({ signup }) => signup.email),
-  )
+  const emails = batch.map(({ signup }) => signup.email)
+  const erased = await erasedAt(tx, emails)
   return batch.map(row => {
     const key = keyOf(row)
     if (listed.has(key) || seen.has(key)) return 'existing'
@@ -131,22 +129,22 @@ async function add(
 
 /** @throws {OperatorError} if one of them has the code of somebody else. */
 async function requireFreeCodes(tx: Tx, rows: readonly ImportRow[]): Promise<void> {
-  const owners = new Map<string, string>()
-  const refuse = (email: string, owner: string) => {
-    throw new OperatorError(
-      `${email} has the code of ${owner}. Give one of them another code, and run it again: it goes on.`,
-    )
-  }
-  for (const { signup, invitation } of rows) {
-    if (invitation === undefined) continue
-    const owner = owners.get(invitation.code)
-    if (owner !== undefined) refuse(signup.email, owner)
-    owners.set(invitation.code, signup.email)
-  }
-  if (owners.size === 0) return
-  const [taken] = await tx.all<{ code: string; email: string }>(
-    `select code, email from contact where ${tx.dialect.among('code', '$1')} limit 1`,
-    [[...owners.keys()]],
+  const invited = rows.flatMap(({ signup, invitation }) =>
+    invitation ? [[invitation.code, signup.email] as const] : [],
   )
-  if (taken !== undefined) refuse(owners.get(taken.code)!, taken.email)
+  if (invited.length === 0) return
+  const taken = await tx.all<{ code: string; email: string }>(
+    `select code, email from contact where ${tx.dialect.among('code', '$1')}`,
+    [invited.map(([code]) => code)],
+  )
+  const owners = new Map(taken.map(({ code, email }) => [code, email]))
+  for (const [code, email] of invited) {
+    const owner = owners.get(code)
+    if (owner !== undefined) {
+      throw new OperatorError(
+        `${email} has the code of ${owner}. Give one of them another code, and run it again: it goes on.`,
+      )
+    }
+    owners.set(code, email)
+  }
 }

@@ -1,7 +1,7 @@
-import { call, deadline, type Failure } from '../http-client/call.ts'
+import { call, deadline, type Failure, failureOf } from '../http-client/call.ts'
 import { defuseLinks, ZERO_WIDTH_SPACE } from '../mail/template.ts'
 import type { Channel } from './channel.ts'
-import { failureOf, secretsIn } from './webhook.ts'
+import { secretsIn } from './webhook.ts'
 
 /** What distinguishes one chat from another. */
 interface Chat {
@@ -56,7 +56,8 @@ export function chat({ name, label, query, message }: Chat, address: string, ser
     async send(sentence, stop): Promise<Failure | null> {
       const body = message(defuseLinks(prefix + sentence, ZERO_WIDTH_SPACE))
       const signal = deadline(TIMEOUT, stop)
-      return failureOf(await call({ action: `tell ${label}`, method: 'POST', url: url.href, body, secrets, signal }))
+      const reply = await call({ action: `tell ${label}`, method: 'POST', url: url.href, body, secrets, signal })
+      return reply.is === 'ok' ? null : failureOf(reply)
     },
     close: async () => {},
   }

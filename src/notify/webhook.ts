@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import type { OwnDestination } from '../delivery/destination.ts'
-import { call, deadline, type Failure, type Reply } from '../http-client/call.ts'
+import { call, deadline, failureOf, type Reply } from '../http-client/call.ts'
 import { newsKinds } from '../signup/contact.ts'
 
-export interface WebhookSettings {
+interface WebhookSettings {
   /** The receiver: http or https, with path and query. */
   readonly url: string
   /** One, or two while it is changed: each of them signs. */
@@ -28,15 +28,6 @@ export const secretsIn = (url: string): readonly string[] => {
   const { pathname, searchParams } = new URL(url)
   return [...pathname.split('/'), ...searchParams.values()]
 }
-
-/** A reply that is no success, as a failure of all that is sent there. */
-export const failureOf = (reply: Reply): Failure | null =>
-  reply.is === 'ok' ? null : reply.is === 'refused' ? { is: 'misconfigured', why: reply.why } : failureIn(reply)
-
-const failureIn = (reply: Reply & Failure): Failure =>
-  reply.is === 'rate limited'
-    ? { is: reply.is, why: reply.why, retryAfter: reply.retryAfter }
-    : { is: reply.is, why: reply.why }
 
 /** Sends events to the operator's own receiver: https://github.com/standard-webhooks/standard-webhooks */
 export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
@@ -65,12 +56,13 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
       const data = { id: contactId, name, email, createdAt, source, code }
       const reply = await send('call the webhook', id, { type, timestamp, data }, signal)
       if (reply.is === 'refused' && REFUSALS.includes(reply.status)) return { is: 'refused', why: reply.why }
-      return failureOf(reply) ?? { is: 'delivered' }
+      return reply.is === 'ok' ? { is: 'delivered' } : failureOf(reply)
     },
     /** Sends a message of a type that receivers do not know, and therefore ignore. */
     async check(signal) {
       const message = { type: 'waitlist.check', timestamp: new Date(), data: {} }
-      return failureOf(await send('try the webhook', `check_${randomUUID()}`, message, signal))
+      const reply = await send('try the webhook', `check_${randomUUID()}`, message, signal)
+      return reply.is === 'ok' ? null : failureOf(reply)
     },
     close: async () => {},
   }

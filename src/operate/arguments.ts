@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError } from 'commander'
 import { EMAIL_MAX, EMAIL_PATTERN } from '../signup/contact.ts'
-import { LISTING_MAX, number } from './output.ts'
+import { LISTING_MAX, number, timeOf } from './output.ts'
 
 export function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
@@ -28,20 +28,13 @@ export function part(text: string): string {
 /** A point in time: an ISO 8601 date or time, in UTC unless it has an offset, or so many hours or days ago. */
 export function moment(text: string): Date {
   const [, count, unit] = /^(\d{1,6})([hd])$/.exec(text) ?? []
-  const iso = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)?)?$/.test(text)
-  const time =
-    count !== undefined
-      ? new Date(Date.now() - Number(count) * (unit === 'h' ? 3_600_000 : 86_400_000))
-      : new Date(!iso ? Number.NaN : /T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) || !text.includes('T') ? text : `${text}Z`)
-  if (Number.isNaN(time.getTime())) {
+  const ago = Number(count) * (unit === 'h' ? 3_600_000 : 86_400_000)
+  const time = count === undefined ? timeOf(text) : Date.now() - ago
+  if (Number.isNaN(time)) {
     throw new InvalidArgumentError('It must be a time such as 2026-11-22, 2026-11-22T09:30Z, 24h or 7d.')
   }
-  if (iso && !isDay(text.slice(0, 10))) throw new InvalidArgumentError('There is no such day.')
-  return time
+  return new Date(time)
 }
-
-/** `Date` takes 30 February for the second of March. */
-const isDay = (text: string): boolean => new Date(text).toISOString().startsWith(text)
 
 export function mapping(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
   const [, member, column] = /^(\w+)=(.+)$/s.exec(text) ?? []

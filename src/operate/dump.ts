@@ -5,7 +5,7 @@ import { OperatorError } from '../config/operator.ts'
 import { writeAtomically } from '../store/atomic.ts'
 import { dump, load } from '../store/dump.ts'
 import { withDatabase } from '../store/open.ts'
-import { type ExitCode, type Io, print } from './output.ts'
+import { type ExitCode, type Io, linesOf, number, print } from './output.ts'
 
 /** Writes the whole list to a new file that either engine can load. */
 export async function dumpTo({ store }: Config, file: string, io: Io): Promise<ExitCode> {
@@ -26,7 +26,7 @@ export async function dumpTo({ store }: Config, file: string, io: Io): Promise<E
 export async function loadFrom({ store }: Config, file: string, io: Io): Promise<ExitCode> {
   const lock = store.kind === 'sqlite' ? (await import('../store/sqlite/open.ts')).lockFile(store.path) : null
   try {
-    const counts = await withDatabase(store, database => load(database, () => linesOf(file)), { make: true })
+    const counts = await withDatabase(store, database => load(database, () => linesOf(partsOf(file))), { make: true })
     await print(io, [`${file} is loaded: ${rowsIn(counts)}.\n`])
     return 0
   } finally {
@@ -34,22 +34,15 @@ export async function loadFrom({ store }: Config, file: string, io: Io): Promise
   }
 }
 
-/** Not by `node:readline`, for which U+2028 ends a line, too. */
-async function* linesOf(file: string): AsyncGenerator<string> {
-  let rest = ''
+async function* partsOf(file: string): AsyncGenerator<string> {
   try {
-    for await (const text of createReadStream(file, 'utf8')) {
-      const lines = (rest + text).split('\n')
-      rest = lines.pop()!
-      yield* lines
-    }
+    yield* createReadStream(file, 'utf8')
   } catch (error) {
     throw new OperatorError(`${file} cannot be read: ${(error as Error).message}`)
   }
-  if (rest !== '') yield rest
 }
 
 const rowsIn = (counts: Readonly<Record<string, number>>): string =>
   Object.entries(counts)
-    .map(([table, count]) => `${table} ${count.toLocaleString('en')}`)
+    .map(([table, count]) => `${table} ${number(count)}`)
     .join(', ')

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { styleText } from 'node:util'
+import { OperatorError } from '../config/operator.ts'
 import type { Contact } from '../signup/contact.ts'
 
 /** What commands read from and write to, and how they write it. */
@@ -173,6 +174,39 @@ export const contactRecord = (contact: Contact) => {
   const { at: invitedAt, code, redeemedAt } = invitation ?? {}
   return { id, name, email, state, createdAt, source, reason, invitedAt, code, redeemedAt, confirmedAt }
 }
+
+/** Milliseconds since 1970 of a date or time in ISO 8601, or as tools write it; in UTC unless it has an offset. NaN: it is none. */
+export function timeOf(value: unknown): number {
+  if (typeof value !== 'string') return Number.NaN
+  const text = value
+    .trim()
+    .replace(/UTC$/i, 'Z')
+    .replace(/ (?=[Z+-])/i, '')
+  const isInUtc = /^[\d-]+(?:[T ][\d:.]+)?$/.test(text)
+  try {
+    return Temporal.Instant.from(isInUtc ? `${Temporal.PlainDateTime.from(text)}Z` : text).epochMilliseconds
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** Texts without their line breaks. `node:readline` takes U+2028 for one, too. */
+export async function* linesOf(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  let [line, rest] = [0, '']
+  for await (const text of texts) {
+    const lines = (rest + text).split('\n')
+    rest = lines.pop()!
+    line += lines.length
+    if (rest.length > LINE_MAX) {
+      throw new OperatorError(`Line ${line + 1} goes on for more than ${number(LINE_MAX)} characters.`)
+    }
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}
+
+/** Characters of one line of a file, or of one record with line breaks in it. */
+export const LINE_MAX = 1_048_576
 
 /** With separators of thousands. */
 export const number = (count: number): string => count.toLocaleString('en')

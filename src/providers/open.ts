@@ -1,5 +1,5 @@
 import type { Creation, DeliveryResult, Provider } from '../delivery/destination.ts'
-import { call, deadline, type Failure, type Reply } from '../http-client/call.ts'
+import { call, deadline, failureOf } from '../http-client/call.ts'
 import { type Contact, EMAIL_PATTERN, emailKey, newsKinds } from '../signup/contact.ts'
 import type { Choice } from './settings.ts'
 import type { Api } from './vendor.ts'
@@ -39,7 +39,7 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
     if (creation.is === 'invalid' || ('status' in creation && vendor.refusesAddress?.(creation))) {
       return { is: 'refused', reason: 'it is not valid there' }
     }
-    if ('status' in creation) return failed(creation)
+    if ('status' in creation) return failureOf(creation)
     const { is, providerId } = creation
     // An attempt in doubt may have created what exists.
     if (is === 'existing' && (!inDoubt || creation.hasLeft)) return creation
@@ -66,7 +66,7 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
               const reply = await vendor.notify!({ ...event, contact: lowerCase(contact) }, api)
               if (reply.is === 'ok') return { is: 'delivered' }
               const isRefused = reply.is === 'refused' && [400, 413, 422].includes(reply.status)
-              return isRefused ? { is: 'refused', why: reply.why } : failed(reply)
+              return isRefused ? { is: 'refused', why: reply.why } : failureOf(reply)
             },
           },
     async remove(email, stop) {
@@ -76,13 +76,13 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
       if (!('status' in removal)) return removal
       if (removal.status === 404) return { is: 'absent' }
       // A look-up removes nobody.
-      return removal.is === 'ok' && !removal.safe ? { is: 'removed' } : failed(removal)
+      return removal.is === 'ok' && !removal.safe ? { is: 'removed' } : failureOf(removal)
     },
     async check(stop) {
       const { get } = attempt(CHECK_TIMEOUT, stop)
       for (const path of vendor.check(settings)) {
         const reply = await get(`look at ${path}`, path)
-        if (reply.is !== 'ok') return failed(reply)
+        if (reply.is !== 'ok') return failureOf(reply)
       }
       return null
     },
@@ -91,11 +91,3 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
 
 /** Some vendors compare addresses with their case, and would keep the same address twice. */
 const lowerCase = (contact: Contact): Contact => ({ ...contact, email: emailKey(contact.email) })
-
-/** What a reply means that the vendor's file does not know. */
-function failed(reply: Reply): Failure {
-  const { safe, why } = reply
-  if (reply.is === 'refused') return { is: 'misconfigured', why }
-  if (reply.is === 'ok') return { is: safe ? 'unreachable' : 'in doubt', why: `${why}: unexpected response body` }
-  return reply.is === 'rate limited' ? { is: reply.is, why, retryAfter: reply.retryAfter } : { is: reply.is, why }
-}

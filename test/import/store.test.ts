@@ -12,7 +12,7 @@ const row = (name: string, email: string, more: Partial<ImportRow> = {}): Import
 
 const add = ({ operator }: Pick<Place, 'operator'>, rows: readonly ImportRow[], more: Partial<ImportOptions> = {}) => {
   const batches = (async function* () {
-    for (let i = 0; i < rows.length; i += 700) yield rows.slice(i, i + 700)
+    for (let i = 0; i < rows.length; i += 500) yield rows.slice(i, i + 500)
   })()
   return operator.importContacts(batches, { targets: null, dryRun: false, onProgress() {}, ...course, ...more })
 }
