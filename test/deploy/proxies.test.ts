@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { temporaryFolder } from '../harness/folder.ts'
 import { freePort } from '../harness/port.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
-import { ca, fixture, json } from '../harness/tls.ts'
+import { ca, fixture } from '../harness/tls.ts'
 
 const pathOf = (file: string) => fileURLToPath(new URL(`../../deploy/${file}`, import.meta.url))
 const [cert, key] = ['first.crt', 'first.key'].map(name => fileURLToPath(fixture(name)))
@@ -109,7 +109,11 @@ for (const { name, version, configure, check, start } of proxies) {
     })
     const signUp = (localAddress: string, forwarded?: string) =>
       new Promise<number>((resolve, reject) => {
-        const headers = { ...json, host: 'localhost', ...(forwarded && { 'x-forwarded-for': forwarded }) }
+        const headers = {
+          'content-type': 'application/json',
+          host: 'localhost',
+          ...(forwarded && { 'x-forwarded-for': forwarded }),
+        }
         const options = { host: '127.0.0.1', port: ports.port, servername: 'localhost', ca, agent: false }
         request({ ...options, method: 'POST', path: '/api/waitlist', localAddress, headers })
           .on('response', response => resolve(response.resume().statusCode!))

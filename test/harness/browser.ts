@@ -1,8 +1,10 @@
+import assert from 'node:assert/strict'
 import { accessSync, constants, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { delimiter, dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import chromium, { inflate } from '@sparticuz/chromium'
+import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, type Page, chromium as playwright } from 'playwright-core'
 import { inFolder, unpacked } from './browser-unpacked.ts'
 import { temporaryFolder } from './folder.ts'
@@ -110,4 +112,13 @@ export async function openPage(
     console.error('policy violated: ' + violation.violatedDirective + ' by ' + violation.blockedURI))`)
   await page.goto(url)
   return { page, complaints, origins }
+}
+
+/** axe-core finds nothing, and nothing is wider than the screen. The page must be open with `bypassCSP`, or allow scripts. */
+export async function assertAccessible(page: Page, where: string): Promise<void> {
+  await page.evaluate(axe.source)
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), page.viewportSize()!.width, where)
+  const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
+  const found = violations.map(({ id, nodes }) => [id, ...nodes.map(node => node.html)])
+  assert.deepEqual(found, [], where)
 }

@@ -4,25 +4,49 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
+import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { checkAll } from '../../src/app/checks.ts'
 import { OperatorError } from '../../src/config/operator.ts'
 import { inDays, selfSigned } from '../harness/certificate.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
+import { send } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
-import {
-  assertModernOnly,
-  assertNoRenegotiation,
-  certificateOf,
-  fixture,
-  handshake,
-  http1,
-  json,
-  pairIn,
-  someone,
-  startTls,
-  usePair,
-} from '../harness/tls.ts'
+import { fixture, handshake, pairIn, startTls, usePair } from '../harness/tls.ts'
+
+type Running = { readonly baseUrl: string }
+
+const get = (baseUrl: string, path: string) =>
+  send(baseUrl, [`GET ${path} HTTP/1.1`, 'Host: localhost', 'Connection: close'])
+
+async function connected(service: Running, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  const socket = await handshake(service, options)
+  assert.ok(!(socket instanceof Error), String(socket))
+  return socket
+}
+
+async function certificateOf(service: Running): Promise<string> {
+  const socket = await connected(service)
+  const { subject } = socket.getPeerX509Certificate()!
+  socket.destroy()
+  return subject
+}
+
+/** TLS 1.1, and ciphers without forward secrecy or authentication, are refused; TLS 1.2 and 1.3 are not. */
+const assertModernOnly = async (service: Running) => {
+  const anything = 'DEFAULT@SECLEVEL=0'
+  const old = await handshake(service, { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: anything })
+  assert.equal((old as NodeJS.ErrnoException).code, 'ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION')
+  for (const ciphers of ['ECDHE-ECDSA-AES128-SHA', 'ECDHE-ECDSA-AES256-SHA384', 'AES128-GCM-SHA256']) {
+    const weak = await handshake(service, { maxVersion: 'TLSv1.2', ciphers: `${ciphers}:@SECLEVEL=0` })
+    assert.match(String((weak as NodeJS.ErrnoException).code), /HANDSHAKE_FAILURE/, ciphers)
+  }
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const socket = await connected(service, { minVersion: version, maxVersion: version })
+    assert.equal(socket.getProtocol(), version)
+    socket.destroy()
+  }
+}
 
 describe('over TLS', { concurrency: true }, () => {
   test('C-99: HTTP/1.1 is the one protocol; who offers only others hears so in the handshake', async t => {
@@ -33,8 +57,7 @@ describe('over TLS', { concurrency: true }, () => {
       [['http/1.1'], 'http/1.1'],
       [[], false],
     ] as const) {
-      const socket = await handshake(service, { ALPNProtocols: [...ALPNProtocols] })
-      assert.ok(!(socket instanceof Error), String(socket))
+      const socket = await connected(service, { ALPNProtocols: [...ALPNProtocols] })
       assert.equal(socket.alpnProtocol, expected)
       socket.destroy()
     }
@@ -46,7 +69,9 @@ describe('over TLS', { concurrency: true }, () => {
       }
     }
 
-    const answer = await http1(service.baseUrl, '/api/waitlist', 'POST', json, someone('one'))
+    const body = '{"name":"Ada","email":"ada@example.com"}'
+    const fields = ['Content-Type: application/json', `Content-Length: ${body.length}`, 'Connection: close']
+    const answer = await send(service.baseUrl, ['POST /api/waitlist HTTP/1.1', 'Host: localhost', ...fields], body)
     assert.equal(answer.status, 200)
     assert.match(answer.headers.get('set-cookie')!, /^__Host-waitlist=1; .*Secure/)
   })
@@ -56,7 +81,17 @@ describe('over TLS', { concurrency: true }, () => {
   })
 
   test('C-98: a client that renegotiates is cut off', async t => {
-    await assertNoRenegotiation(await startTls(t))
+    const socket = await connected(await startTls(t), { maxVersion: 'TLSv1.2' })
+    const closed = new Promise(resolve =>
+      socket
+        .on('error', () => {})
+        .resume()
+        .once('close', () => resolve('cut off')),
+    )
+    const renegotiated = new Promise(resolve => socket.renegotiate({}, error => error ?? resolve('renegotiated')))
+    // It would begin with the next bytes.
+    socket.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    assert.equal(await Promise.race([closed, renegotiated]), 'cut off')
   })
 
   test('C-102: plain HTTP on the TLS port gets no answer, and the connection is closed', async t => {
@@ -70,13 +105,13 @@ describe('over TLS', { concurrency: true }, () => {
     socket.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await once(socket, 'close')
     assert.doesNotMatch(received, /HTTP|\{/)
-    assert.equal((await http1(baseUrl, '/api/health')).status, 200)
+    assert.equal((await get(baseUrl, '/api/health')).status, 200)
   })
 
   test('HSTS is on every answer over TLS, for this host alone, and on none in the clear', async t => {
     const tls = await startTls(t)
     for (const path of ['/', '/api/health', '/api/waitlist', '/docs/api', '/nothing']) {
-      const answer = await http1(tls.baseUrl, path)
+      const answer = await get(tls.baseUrl, path)
       assert.equal(answer.headers.get('strict-transport-security'), 'max-age=31536000', path)
     }
     const clear = await startService(t)
@@ -91,8 +126,7 @@ describe('the certificate', { concurrency: true }, () => {
     const files = pairIn(t)
     const service = await startService(t, files.env)
     assert.equal(await certificateOf(service), 'CN=first')
-    const open = await handshake(service, {})
-    assert.ok(!(open instanceof Error), String(open))
+    const open = await connected(service)
 
     usePair(files, 'second')
     await until(async () => (await certificateOf(service)) === 'CN=second')
