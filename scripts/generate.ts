@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type SettingsTable, settings } from '../src/config/settings.ts'
+import type { SettingsTable } from '../src/config/readers.ts'
+import { settings } from '../src/config/settings.ts'
 
 /** Writes what is generated from the program's own tables: `npm run generate`. With `--check` it only says what is stale. */
 

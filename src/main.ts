@@ -1,10 +1,9 @@
 import { Command, CommanderError, Option } from 'commander'
 import { version } from './app/start.ts'
-import { type Config, readConfig } from './config/config.ts'
-import { environment } from './config/environment.ts'
-import type { Environment } from './config/kinds.ts'
+import { loadConfig } from './config/load.ts'
 import { OperatorError } from './config/operator.ts'
-import { type SettingsTable, settings } from './config/settings.ts'
+import type { Environment, SettingsTable } from './config/readers.ts'
+import { settings } from './config/settings.ts'
 import type { RemoveOptions } from './erase/command.ts'
 import type { ExportOptions } from './export/command.ts'
 import type { DecideOptions } from './holds/commands.ts'
@@ -86,7 +85,7 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
   described(program.command('serve'), 'take signups over HTTP until stopped; what waitlist alone does, too', 'serve')
     .addHelpText('after', settingsHelp)
     .action(async () => {
-      const { config, warnings, file } = await configured(env)
+      const { config, warnings, file } = await loadConfig(env)
       await (await import('./app/serve.ts')).serve(config, warnings, file)
     })
   described(
@@ -243,7 +242,7 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     )
     .option('--json', 'one JSON object')
     .action(async (options: CheckOptions) => {
-      const { config, warnings } = await configured(env)
+      const { config, warnings } = await loadConfig(env)
       const { checkAll, checkMail } = await import('./app/checks.ts')
       const { mail, letter, sendTest } = options
       const tried = mail === undefined ? await checkAll(config, sendTest) : [await checkMail(config, mail, letter)]
@@ -274,18 +273,9 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     .action(async (file: string) => end(await (await import('./operate/dump.ts')).loadFrom(await config(), file, io)))
   return program
 
-  async function config(): Promise<Config> {
-    return (await configured(env)).config
+  async function config() {
+    return (await loadConfig(env)).config
   }
-}
-
-/** @throws {OperatorError} with all mistakes of the settings. */
-async function configured(given: Environment) {
-  const { env, file, misnamed } = await environment(given)
-  const result = await readConfig(env)
-  if ('mistakes' in result) throw new OperatorError('the settings are not right:', [...result.mistakes, ...misnamed])
-  const { config } = result
-  return { config, warnings: [...config.warnings, ...misnamed], file }
 }
 
 const settingsHelp = () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { parseEnv, promisify } from 'node:util'
 import { signupCommand } from '../src/app/serve.ts'
-import { readConfig } from '../src/config/config.ts'
+import { readConfig } from '../src/config/load.ts'
 import { allVendors, vendorNames } from '../src/providers/list.ts'
 import { anchorsOf, blocksOf, documents, linksIn, root, textOf } from './documents.ts'
 import { checkout } from './harness/checkout.ts'
@@ -118,7 +118,7 @@ test('docs/providers.md has the settings of each provider', async () => {
     assert.ok(part.includes(`\`PROVIDER=${name}\``), title)
     const rows = Object.entries(settings).map(([setting, { required, default: standard, meaning, where }]) => {
       const value = required ? 'required' : standard === undefined ? '–' : `\`${standard}\``
-      return `| \`${setting}\` | ${value} | ${meaning} | ${where} |`
+      return `| \`${setting}\` | ${value} | ${meaning} | ${where ?? 'Your choice.'} |`
     })
     assert.deepEqual(part.match(/^\| `.*/gm) ?? [], rows, title)
   }

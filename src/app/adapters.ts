@@ -1,6 +1,6 @@
 import type { Challenge } from '../challenges/index.ts'
 import { openChallenge } from '../challenges/index.ts'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import { type Log, OperatorError } from '../config/operator.ts'
 import { settings } from '../config/settings.ts'
 import { LINKS_SECRET, type Links, linksOf } from '../confirm/token.ts'

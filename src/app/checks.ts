@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import { type Log, OperatorError } from '../config/operator.ts'
 import { readDomains } from '../holds/domains.ts'
 import { readMessages, translatable } from '../http/messages/file.ts'

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { type Logger, pino } from 'pino'
-import type { LogLevel } from '../config/config.ts'
+import type { LogLevel } from '../config/load.ts'
 
 /** Bytes of lines that wait to be written, beyond which more are dropped. */
 const WAITING = 1024 * 1024

@@ -1,8 +1,8 @@
 import { existsSync, writeSync } from 'node:fs'
 import type { Logger } from 'pino'
-import { type Config, inForce } from '../config/config.ts'
-import { vendorNames } from '../config/settings.ts'
+import type { Config } from '../config/load.ts'
 import { counted } from '../operate/output.ts'
+import { vendorNames } from '../providers/list.ts'
 import { countContacts } from '../store/contacts.ts'
 import { backlogOf } from '../store/deliveries.ts'
 import { storeName } from '../store/location.ts'
@@ -49,6 +49,32 @@ export async function serve(config: Config, warnings: readonly string[], file: s
     await reportBacklog(config, service.destinations, log)
   } catch (error) {
     log.warn({ why: String(error) }, 'the contacts could not be counted')
+  }
+}
+
+/** The configuration, for the log. Contains no secrets. */
+function inForce(config: Config): Record<string, unknown> {
+  const { store, quota, proxies, tls, provider, challenge, holds, webhook, mail, channels } = config
+  return {
+    store: storeName(store),
+    limiter: `${store.kind === 'sqlite' ? 'memory' : 'PostgreSQL'}, ${quota.limit} attempts in ${quota.window} s`,
+    clients: `IPv4 address or IPv6 /56, ${proxies.kind === 'none' ? 'of the socket' : 'told by trusted proxies'}`,
+    tls: tls !== null,
+    provider: provider?.name ?? 'none',
+    challenge: challenge?.kind,
+    holdsAbove: holds?.above ? `${holds.above.count} in ${holds.above.time / 1_000} s` : undefined,
+    holdsSuspicious: holds?.suspicious || undefined,
+    blockedDomains: config.blockedDomainsFile ?? undefined,
+    disclosesMembership: config.disclosesMembership ? undefined : false,
+    messages: config.messagesFile ?? undefined,
+    webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
+    mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
+    mails: mail === null ? undefined : mail.letters.join(', ') || 'none',
+    channels:
+      Object.keys(channels)
+        .filter(name => channels[name as keyof typeof channels])
+        .join(', ') || 'none',
+    event: config.eventName,
   }
 }
 

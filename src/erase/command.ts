@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import type { Removal } from '../delivery/destination.ts'
 import { ask, counted, type ExitCode, fail, type Io, misused, moment, print } from '../operate/output.ts'
 import { withDatabase } from '../store/open.ts'

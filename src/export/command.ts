@@ -1,6 +1,6 @@
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import {
   contactRecord,
   counted,

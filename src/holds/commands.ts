@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import { ask, counted, counter, type ExitCode, fail, type Io, misused, print } from '../operate/output.ts'
 import type { SignupTargets } from '../store/activate.ts'
 import type { Changed, Course } from '../store/bulk.ts'

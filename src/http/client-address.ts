@@ -1,13 +1,28 @@
 import type { IncomingMessage } from 'node:http'
-import { isIPv4 } from 'node:net'
+import { isIP, isIPv4 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Logger } from 'pino'
+import { listOf } from '../config/readers.ts'
 
 /** Which proxies are trusted to name the client: none, the nearest few, or those in these networks (CIDR notation). */
 export type TrustedProxies =
   | { readonly kind: 'none' }
   | { readonly kind: 'hops'; readonly hops: number }
   | { readonly kind: 'networks'; readonly networks: readonly string[] }
+
+/** `10/8` and octal parts do not mean what they seem to; IPv4-mapped peers are compared as IPv4. */
+const isNetwork = (text: string): boolean =>
+  ipaddr.isValidCIDR(text) && isIP(text.split('/')[0]!) !== 0 && !/^::ffff:/i.test(text) && !/\/0\d/.test(text)
+
+/** Reads TRUST_PROXY. */
+export const trustedProxies = {
+  allowed: 'must be a number of proxies (0 to 99) or a list of networks such as 10.0.0.0/8,fd00::/8',
+  read(text: string): TrustedProxies | undefined {
+    if (/^\d{1,2}$/.test(text)) return text === '0' ? { kind: 'none' } : { kind: 'hops', hops: Number(text) }
+    const networks = listOf({ read: item => (isNetwork(item) ? item : undefined) }, text)
+    return networks && { kind: 'networks', networks }
+  },
+}
 
 type Trust = (address: string, hop: number) => boolean
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import { OperatorError } from '../config/operator.ts'
 import {
   ask,

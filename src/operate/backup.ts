@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import { reconcileRestored } from '../store/erasures.ts'
 import { withDatabase } from '../store/open.ts'
 import { bytes, counted, type ExitCode, fail, type Io, misused, print } from './output.ts'

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import { OperatorError } from '../config/operator.ts'
 import { countAll } from '../store/counts.ts'
 import { checkIntegrity, describe, type Integrity } from '../store/integrity.ts'

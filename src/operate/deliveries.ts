@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import type { DeliveryRecord } from '../signup/contact.ts'
 import { type DeliveryFilter, listDeliveries, replay, replayAbandoned } from '../store/deliveries.ts'
 import { withDatabase } from '../store/open.ts'

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import { OperatorError } from '../config/operator.ts'
 import { writeAtomically } from '../store/atomic.ts'
 import { dump, load } from '../store/dump.ts'

@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import { type Contact, type DeliveryRecord, eventId, type Invitation } from '../signup/contact.ts'
 import { type Person, personOf } from '../store/contacts.ts'
 import { withDatabase } from '../store/open.ts'

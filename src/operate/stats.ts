@@ -1,4 +1,4 @@
-import type { Config } from '../config/config.ts'
+import type { Config } from '../config/load.ts'
 import { countAll } from '../store/counts.ts'
 import { withDatabase } from '../store/open.ts'
 import { type Bar, statsOf } from '../store/stats.ts'

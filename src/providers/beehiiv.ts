@@ -1,5 +1,5 @@
-import { names, optional, required, shaped, withDefault, word, yesOrNo } from '../config/kinds.ts'
-import { base, contactIn, type Vendor } from './vendor.ts'
+import { optional, required, shaped, withDefault, word, yesOrNo } from '../config/readers.ts'
+import { base, contactIn, names, type Vendor } from './vendor.ts'
 
 const settings = {
   BEEHIIV_API_KEY: required(word, 'API key.', 'beehiiv: Settings, API, Create new API key.'),

@@ -1,5 +1,5 @@
-import { numbers, optional, required, word } from '../config/kinds.ts'
-import { base, contactIn, splitName, type Vendor } from './vendor.ts'
+import { optional, required, word } from '../config/readers.ts'
+import { base, contactIn, numbers, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   BREVO_API_KEY: required(word, 'API key.', 'Brevo: Settings, SMTP & API, API keys.'),

@@ -1,5 +1,5 @@
-import { names, optional, required, withDefault, word, yesOrNo } from '../config/kinds.ts'
-import { base, contactIn, DAY, type Vendor } from './vendor.ts'
+import { optional, required, withDefault, word, yesOrNo } from '../config/readers.ts'
+import { base, contactIn, DAY, names, type Vendor } from './vendor.ts'
 
 const settings = {
   BUTTONDOWN_API_KEY: required(

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { names, optional, required, shaped, words } from '../config/kinds.ts'
-import { contactIn, idOf, query, site, type Vendor } from './vendor.ts'
+import { optional, required, shaped } from '../config/readers.ts'
+import { contactIn, idOf, names, query, site, type Vendor, words } from './vendor.ts'
 
 const settings = {
   GHOST_BASE_URL: required(

@@ -1,5 +1,5 @@
-import { numbers, optional, required, word } from '../config/kinds.ts'
-import { base, contactIn, forEach, splitName, type Vendor } from './vendor.ts'
+import { optional, required, word } from '../config/readers.ts'
+import { base, contactIn, forEach, numbers, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   HUBSPOT_TOKEN: required(

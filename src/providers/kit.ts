@@ -1,7 +1,7 @@
-import { number, numbers, optional, required, word } from '../config/kinds.ts'
+import { optional, required, word } from '../config/readers.ts'
 import type { Reply } from '../http-client/call.ts'
 import type { Contact } from '../signup/contact.ts'
-import { ALWAYS, type Api, base, contactIn, forEach, query, splitName, type Vendor } from './vendor.ts'
+import { ALWAYS, type Api, base, contactIn, forEach, number, numbers, query, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   KIT_API_KEY: required(word, 'API key (v4).', 'Kit: Settings, Developer, V4 keys.'),

@@ -1,4 +1,4 @@
-import { optional, required, withDefault, word, yesOrNo } from '../config/kinds.ts'
+import { optional, required, withDefault, word, yesOrNo } from '../config/readers.ts'
 import { ALWAYS, type Api, base, contactIn, idOf, query, splitName, type Vendor } from './vendor.ts'
 
 const settings = {

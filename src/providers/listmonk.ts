@@ -1,5 +1,5 @@
-import { number, numbers, optional, required, withDefault, word, yesOrNo } from '../config/kinds.ts'
-import { contactIn, query, site, type Vendor } from './vendor.ts'
+import { optional, required, withDefault, word, yesOrNo } from '../config/readers.ts'
+import { contactIn, number, numbers, query, site, type Vendor } from './vendor.ts'
 
 const settings = {
   LISTMONK_BASE_URL: required(

@@ -1,5 +1,5 @@
-import { optional, required, word, words } from '../config/kinds.ts'
-import { base, contactIn, DAY, splitName, type Vendor } from './vendor.ts'
+import { optional, required, word } from '../config/readers.ts'
+import { base, contactIn, DAY, splitName, type Vendor, words } from './vendor.ts'
 
 const settings = {
   LOOPS_API_KEY: required(word, 'API key.', 'Loops: Settings, API, Generate key.'),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { address, names, optional, required, shaped, withDefault, word, yesOrNo } from '../config/kinds.ts'
-import { contactIn, splitName, type Vendor } from './vendor.ts'
+import { address, optional, required, shaped, withDefault, word, yesOrNo } from '../config/readers.ts'
+import { contactIn, names, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   MAILCHIMP_API_KEY: required(

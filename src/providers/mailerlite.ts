@@ -1,5 +1,5 @@
-import { optional, required, withDefault, word, words, yesOrNo } from '../config/kinds.ts'
-import { ALWAYS, base, contactIn, splitName, type Vendor } from './vendor.ts'
+import { optional, required, withDefault, word, yesOrNo } from '../config/readers.ts'
+import { ALWAYS, base, contactIn, splitName, type Vendor, words } from './vendor.ts'
 
 const settings = {
   MAILERLITE_API_KEY: required(word, 'API token.', 'MailerLite: Integrations, API, Generate new token.'),

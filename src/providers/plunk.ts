@@ -1,4 +1,4 @@
-import { optional, required, word, yesOrNo } from '../config/kinds.ts'
+import { optional, required, word, yesOrNo } from '../config/readers.ts'
 import { base, contactIn, DAY, query, splitName, type Vendor } from './vendor.ts'
 
 const settings = {

@@ -1,5 +1,5 @@
-import { optional, required, word, words } from '../config/kinds.ts'
-import { base, contactIn, splitName, type Vendor } from './vendor.ts'
+import { optional, required, word } from '../config/readers.ts'
+import { base, contactIn, splitName, type Vendor, words } from './vendor.ts'
 
 const settings = {
   RESEND_API_KEY: required(word, 'API key with full access.', 'Resend: API Keys, Create API Key, Full access.'),

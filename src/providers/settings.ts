@@ -1,4 +1,4 @@
-import { type Environment, readSettings, type SettingsTable, type ValuesOf } from '../config/kinds.ts'
+import { type Environment, readSettings, type SettingsTable, type ValuesOf } from '../config/readers.ts'
 import { isPrivate } from '../http-client/addresses.ts'
 import { type VendorName, vendorOf } from './list.ts'
 import type { Fields, Vendor } from './vendor.ts'
@@ -19,12 +19,11 @@ export async function readProvider(
   mistakes: string[],
 ): Promise<Choice> {
   const vendor = await vendorOf(name)
-  const { values, mistakes: own } = readSettings(vendor.settings, env, `PROVIDER=${name}`)
-  mistakes.push(...own)
+  const settings = readSettings(vendor.settings, env, mistakes, `PROVIDER=${name}`)
   if (fields !== undefined && !vendor.takesFields) {
     mistakes.push(`PROVIDER_FIELDS cannot be used with ${vendor.title}, which takes no fields from us: leave it unset`)
   }
-  return { name, vendor, settings: values, fields }
+  return { name, vendor, settings, fields }
 }
 
 /** What is allowed, but unsafe. */

@@ -1,4 +1,14 @@
-import { address, type Kind, type SettingsTable, type ValuesOf, withDefault } from '../config/kinds.ts'
+import {
+  address,
+  line,
+  listOf,
+  type Reader,
+  type SettingsTable,
+  type ValuesOf,
+  whole,
+  withDefault,
+  word,
+} from '../config/readers.ts'
 import type { Call, Reply } from '../http-client/call.ts'
 import type { Contact, WaitlistEvent } from '../signup/contact.ts'
 
@@ -55,12 +65,44 @@ export interface Api<Table extends SettingsTable = SettingsTable> {
 export const DAY = 86_400_000
 export const ALWAYS = Number.POSITIVE_INFINITY
 
+export const number: Reader<number> = { ...whole(1, 10 ** 15 - 1), allowed: 'must be a whole number above 0' }
+
+export const words: Reader<readonly string[]> = {
+  allowed: 'must be a list of at most 20 words, separated by commas',
+  read: text => listOf(word, text, 20),
+}
+
+/** What people call something in a tool, such as a tag. */
+export const names: Reader<readonly string[]> = {
+  allowed: 'must be a list of at most 20 names of at most 100 characters, separated by commas',
+  read: text => listOf({ read: item => line(100).read(item) || undefined }, text, 20),
+}
+
+export const numbers: Reader<readonly number[]> = {
+  allowed: 'must be a list of at most 20 whole numbers above 0, separated by commas',
+  read: text => listOf(number, text, 20),
+}
+
+/** Reads PROVIDER_FIELDS. Names and values may have spaces, but no comma. */
+export const providerFields: Reader<Fields> = {
+  allowed: 'must be a list of at most 20 name=value with different names, separated by commas',
+  read(text) {
+    const all = listOf(
+      { read: item => /^(?!__proto__=)([^=\p{Cc}]{1,100}(?<!\s))=(\P{Cc}{1,200})$/u.exec(item)?.slice(1) },
+      text,
+      20,
+    )
+    const values: Record<string, string> | undefined = all && Object.fromEntries(all)
+    return Object.keys(values ?? {}).length === all?.length ? values : undefined
+  },
+}
+
 /** The address of the API, which a region, a proxy or a test may change. */
 export const base = (url: string) =>
   withDefault(address, url, 'Address of the API.', 'Leave it, unless your account has another one.')
 
 /** The address of a server of the operator's own, to which we add the rest of the path. */
-export const site = (ending: string): Kind<string> => ({
+export const site = (ending: string): Reader<string> => ({
   allowed: `${address.allowed}, and without ${ending} at its end`,
   read(text) {
     const url = address.read(text)

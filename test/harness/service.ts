@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { type Logger, pino } from 'pino'
 import { type Service, start } from '../../src/app/start.ts'
-import { type Config, readConfig } from '../../src/config/config.ts'
+import { type Config, readConfig } from '../../src/config/load.ts'
 import { temporaryFolder } from './folder.ts'
 
 /** In the place of a test: what is started for it ends with the file. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { readConfig } from '../../src/config/config.ts'
-import { assignments } from '../../src/config/kinds.ts'
+import { readConfig } from '../../src/config/load.ts'
 import { allVendors, vendorNames } from '../../src/providers/list.ts'
+import { providerFields } from '../../src/providers/vendor.ts'
 
 const vendors = await allVendors()
 const loops = { BASE_URL: 'https://waitlist.example.com', TRUST_PROXY: '1', PROVIDER: 'loops', LOOPS_API_KEY: 'key' }
@@ -68,9 +68,9 @@ describe('the settings of the providers', () => {
 
   test('several values by name are read, each name once', () => {
     const values = { plan: 'early', planName: 'a = b', 'Größe 1': 'L' }
-    assert.deepEqual(assignments.read('plan=early, planName=a = b,Größe 1=L'), values)
+    assert.deepEqual(providerFields.read('plan=early, planName=a = b,Größe 1=L'), values)
     for (const text of ['plan', 'plan=', '=early', 'plan=a,plan=b', 'plan=a,', 'pl\tan=a', '__proto__=a', 'plan =a']) {
-      assert.equal(assignments.read(text), undefined, text)
+      assert.equal(providerFields.read(text), undefined, text)
     }
   })
 })

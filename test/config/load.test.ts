@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { type Config, readConfig } from '../../src/config/config.ts'
+import { type Config, readConfig } from '../../src/config/load.ts'
 import { type SettingName, settings } from '../../src/config/settings.ts'
 
 type Environment = Record<string, string>
