@@ -17,10 +17,16 @@ export interface Tx {
   /** Adds rows in their order. `ending`: such as `on conflict do nothing`. */
   insert(table: string, rows: readonly Row[], ending?: string): Promise<void>
   /**
-   * Adds rows of a table with numbers, unless they are there already. The numbers follow the order of the rows. Returns the
-   * numbers of those that were added, by the values of a unique column.
+   * Adds rows of a table with numbers, in their order, unless they are there already. Returns the numbers of those that were
+   * added, by the values of a unique column. `contended`: others add the same values at once, so PostgreSQL goes by the
+   * order of that column.
    */
-  insertNew(table: string, rows: readonly Row[], column: string): Promise<ReadonlyMap<string, number>>
+  insertNew(
+    table: string,
+    rows: readonly Row[],
+    column: string,
+    options?: { readonly contended?: boolean },
+  ): Promise<ReadonlyMap<string, number>>
 }
 
 /** What the engines say differently. Arguments are SQL. */

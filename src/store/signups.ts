@@ -126,7 +126,7 @@ async function add(
     const contact = { id, name, email, state, reason, eventName, createdAt: tx.now }
     return contactRow(trackSources ? { ...contact, source } : contact, tx.now)
   })
-  const numbers = await tx.insertNew('contact', rows, 'email_key')
+  const numbers = await tx.insertNew('contact', rows, 'email_key', { contended: true })
   for (const [i, { id, key }] of fresh.entries()) {
     const number = numbers.get(key)
     const reason = reasons[i] ?? null

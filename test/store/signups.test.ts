@@ -26,18 +26,6 @@ forEachEngine('signups', place => {
     assert.ok(contacts.every(({ name, email, events }) => events === 1 && name === `Sent ${first.indexOf(email)}`))
   })
 
-  test('those who share a batch are numbered as they came, whatever their addresses', async t => {
-    const here = await place(t)
-    const store = await here.open()
-    const emails = [...'dbeac'].map(letter => `${letter}@example.com`)
-    await Promise.all(emails.map(email => store.admit(signup('Visitor', email))))
-    const rows = await here.sql('select email from contact order by number')
-    assert.deepEqual(
-      rows.map(({ email }) => email),
-      emails,
-    )
-  })
-
   test('every name and address that the rules allow is kept as it is', async t => {
     const here = await place(t)
     const store = await here.open()

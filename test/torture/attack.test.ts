@@ -99,7 +99,7 @@ for (const [scheme, connections] of [
 
 /** What `slowDisk` takes a second. */
 const CAPACITY = 2_000
-test('three times more signups than can be stored: some are served, the others refused, memory stays bounded, and all is normal soon after', {
+test('three times more signups than can be stored: some are refused, memory stays bounded, and all is normal soon after', {
   skip,
 }, async t => {
   const scene = openScene(t)

@@ -76,10 +76,11 @@ function txOn(client: ClientBase, now: number, again: boolean, timeout: number):
     async insert(table, rows, ending = '') {
       if (rows.length > 0) await query(inserting(table, rows, ending), [JSON.stringify(rows)])
     },
-    async insertNew(table, rows, column) {
+    async insertNew(table, rows, column, { contended = false } = {}) {
       if (rows.length === 0) return new Map()
-      // In the order of the column: two that insert the same values in other orders would wait for each other.
-      const ending = `order by ${column} collate "C" on conflict (${column}) do nothing returning number, ${column} as key`
+      // Two that insert the same values in other orders would wait for each other.
+      const order = contended ? `order by ${column} collate "C"` : ''
+      const ending = `${order} on conflict (${column}) do nothing returning number, ${column} as key`
       const added: readonly { readonly key: string; readonly number: number }[] = (
         await query(inserting(table, rows, ending), [JSON.stringify(rows)])
       ).rows
