@@ -17,8 +17,7 @@ if (Number.parseInt(process.versions.node, 10) < oldest) {
 `)
   process.exit(1)
 }
-// Half of them may look up names. One that no name server answers for takes a thread for ten seconds (src/outbound/lookup.ts),
-// and by default there are four.
+// A name that no name server answers for takes one of these threads for ten seconds, and by default there are four.
 process.env.UV_THREADPOOL_SIZE ??= '16'
 nodeModule.enableCompileCache()
 const { main } = await import(import.meta.url.includes('/node_modules/') ? '../dist/main.js' : '../src/main.ts')

@@ -148,7 +148,7 @@ const ENCODED = 'the request body must not be compressed'
 const nameRequired = 'name is required'
 const lineBreak = `{"name":"${ECHO}\\r\\nBcc: x","email":"${email}"}`
 
-// What a name and an address must be, test/waitlist/signup.test.ts says.
+// What a name and an address must be is in test/signup/parse.test.ts.
 const rows: readonly [item: string, what: string, body: string | Buffer, sentence: string][] = [
   ['C-26', 'nothing at all', '', EMPTY],
   ['C-29', 'white space only', ' \n ', MALFORMED],
