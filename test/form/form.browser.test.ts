@@ -255,7 +255,7 @@ describe('the form, on another origin than its service', { skip }, () => {
 
   test('saved by the service and late is a success', async t => {
     const vendor = await startReceiver(t, loopsFake().answer)
-    vendor.chaos(1, 1, ['503'])
+    vendor.always('503')
     const { says, signUp, service, kept } = await opened(t, {
       env: { PROVIDER: 'loops', ...loopsSettings(vendor.url) },
     })

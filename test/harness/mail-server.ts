@@ -215,5 +215,3 @@ export const end: Deed = client => void client.end()
 export const hang: Deed = () => {}
 export const garbage: Deed = client => void client.write('SSH-2.0-OpenSSH_9.9\r\n')
 export const halfALine: Deed = (client, reply) => void client.end(reply.slice(0, 5))
-export const withoutEnd: Deed = (client, reply) => void client.write(`${reply.slice(0, 3)}-and\r\n`.repeat(3))
-export const longLine: Deed = (client, reply) => void client.write(reply.slice(0, 4) + 'x'.repeat(1_000_000))

@@ -50,14 +50,6 @@ export function completedAt(url: string): Promise<void> {
   return withPostgresDatabase(url, client => until(async () => (await client.query(left)).rows.length === 0))
 }
 
-/** Waits until nobody else is connected: what the dead have sent, the server still does. */
-export function endedAt(url: string): Promise<void> {
-  const others =
-    "select 1 from pg_stat_activity where datname = current_database() and backend_type = 'client backend'" +
-    ' and pid <> pg_backend_pid()'
-  return withPostgresDatabase(url, client => until(async () => (await client.query(others)).rows.length === 0))
-}
-
 /** Reads a database beside whoever writes it, by a connection of its own. */
 export async function contactsIn(url: string): Promise<StoredContact[]> {
   return rowsIn(
@@ -75,7 +67,3 @@ export const sqlOn =
   (url: string): RunSql =>
   statement =>
     withPostgresDatabase(url, async client => (await client.query(statement)).rows)
-
-/** Deletes all rows, and numbers begin with 1 again: that takes less than another database. */
-export const emptyAt = (url: string) =>
-  rowsIn(url, 'truncate contact, delivery, channel, job_lock, erased, proof, secret restart identity')

@@ -23,8 +23,6 @@ export interface MessageProxy {
   end(): Passing | undefined
   /** Nothing passes on any connection that is open now, as when the machine behind them is gone. */
   strand(): void
-  /** Takes no new connections, for as long as it is so. */
-  refuse(refuses: boolean): void
   close(): Promise<void>
 }
 
@@ -49,10 +47,8 @@ export async function messageProxy(target: number): Promise<MessageProxy> {
   let passed = 0
   let planned: { readonly number: number; readonly fate: Fate } | undefined
   let happened: Passing | undefined
-  let refuses = false
 
   const server = createServer({ allowHalfOpen: true }, client => {
-    if (refuses) return void client.destroy()
     const backend = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true })
     for (const socket of [client, backend]) {
       sockets.add(socket)
@@ -104,9 +100,6 @@ export async function messageProxy(target: number): Promise<MessageProxy> {
     strand() {
       for (const link of links) link()
       links.clear()
-    },
-    refuse(wanted) {
-      refuses = wanted
     },
     async close() {
       for (const socket of sockets) socket.destroy()

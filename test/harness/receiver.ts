@@ -1,10 +1,8 @@
 /** Other people's HTTP servers: vendors, receivers of webhooks, chats. They keep what they get, and misbehave when told to. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { listening } from './listening.ts'
-import { seeded } from './seed.ts'
 
 /** One request, as it arrived. */
 export interface Received {
@@ -35,15 +33,12 @@ export interface Receiver {
   readonly url: string
   /** Every request that arrived whole, in order of arrival. */
   readonly received: readonly Received[]
-  /** Connections that are open now, and how many there ever were. */
-  readonly sockets: ReadonlySet<Socket>
-  connections(): number
   /** Resolves when so many requests have arrived. */
   arrived(count: number): Promise<void>
   /** Does these, one for each of the next requests, then behaves; null: behaves. */
   next(...what: readonly (Misbehaviour | Refusal | null)[]): void
-  /** From now on: misbehaves with this probability, in one of these ways, the same for the same seed. */
-  chaos(seed: number, probability: number, among: readonly Misbehaviour[]): void
+  /** From now on misbehaves in this way. */
+  always(what: Misbehaviour): void
   behave(): void
 }
 
@@ -53,45 +48,35 @@ export async function startReceiver(
   answer: (received: Received) => Said | Deed,
 ): Promise<Receiver> {
   const received: Received[] = []
-  const sockets = new Set<Socket>()
-  let connections = 0
   let planned: readonly (Misbehaviour | Refusal | null)[] = []
-  let choose: () => Misbehaviour | undefined = () => undefined
+  let always: Misbehaviour | undefined
 
   const server = createServer(async (request, response) => {
     const one = await readRequest(request)
     received.push(one)
     const [first, ...others] = planned
     planned = others
-    const what = first ?? choose()
+    const what = first ?? always
     deedFor(what, () => answer(one))(response, one)
     server.emit('arrived')
-  })
-  server.on('connection', (socket: Socket) => {
-    connections++
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket))
   })
   // A pace may leave a connection idle for as long as Node keeps one, and a call must not meet its end.
   server.keepAliveTimeout = 0
   return {
     url: await listening(test, server),
     received,
-    sockets,
-    connections: () => connections,
     async arrived(count) {
       while (received.length < count) await once(server, 'arrived')
     },
     next: (...what) => {
       planned = what
     },
-    chaos(seed, probability, among) {
-      const random = seeded(seed)
-      choose = () => (random() < probability ? among[Math.floor(random() * among.length)] : undefined)
+    always(what) {
+      always = what
     },
     behave() {
       planned = []
-      choose = () => undefined
+      always = undefined
     },
   }
 }
@@ -165,9 +150,6 @@ const after = {
 
 /** Everything that vendors, and what is between us and them, do instead of answering. */
 export type Misbehaviour = keyof typeof before | keyof typeof after
-export const misbehaviours = [...Object.keys(before), ...Object.keys(after)] as readonly Misbehaviour[]
-/** Whether the request has taken effect all the same. */
-export const tookEffect = (what: Misbehaviour): boolean => Object.hasOwn(after, what)
 
 /** What a vendor, or a firewall before it, says for reasons that no documentation has; nothing is done. */
 export type Refusal = `${400 | 403 | 409 | 422} of unknown wording`
