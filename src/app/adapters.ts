@@ -3,8 +3,11 @@ import { openChallenge } from '../challenges/index.ts'
 import type { Config } from '../config/load.ts'
 import { type Log, OperatorError } from '../config/operator.ts'
 import { settings } from '../config/settings.ts'
+import type { LinkActions } from '../confirm/routes.ts'
+import { confirm, find } from '../confirm/store.ts'
 import { LINKS_SECRET, type Links, linksOf } from '../confirm/token.ts'
 import type { Destination, OwnDestination, Provider, Removal } from '../delivery/destination.ts'
+import { eraseContact } from '../erase/store.ts'
 import { holdReasons } from '../holds/store.ts'
 import type { InvitationTargets } from '../invite/store.ts'
 import type { MailServer } from '../mail/send.ts'
@@ -82,6 +85,24 @@ export async function linkingOf(
     links: linksOf(baseUrl ?? `${tls === null ? 'http' : 'https'}://localhost:${port}`, secret),
   }
 }
+
+/** What the links in mails do. `wake`: a confirmed contact has deliveries. */
+export const linkActions = (store: Store, secret: string, targets: SignupTargets, wake: () => void): LinkActions => ({
+  secret,
+  find: contact => store.transaction(tx => find(tx, contact)),
+  async confirm(contact) {
+    const confirmed = await store.transaction(tx => confirm(tx, contact, targets))
+    if (confirmed === 'now') wake()
+    return confirmed
+  },
+  async leave(contact) {
+    await store.transaction(async tx => {
+      const found = await find(tx, contact)
+      if (found) await eraseContact(tx, found.number, found.email, contact.createdAt.getTime())
+    })
+    await store.truncateLog()
+  },
+})
 
 /** Who is told of contacts and their events. */
 export interface Destinations {

@@ -2,13 +2,9 @@ import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
-import type { Challenge } from '../challenges/index.ts'
 import type { Config } from '../config/load.ts'
-import { confirm as confirmContact, find } from '../confirm/store.ts'
-import type { Provider } from '../delivery/destination.ts'
 import { eventWorker } from '../delivery/events.ts'
 import { handover } from '../delivery/handover.ts'
-import { eraseContact } from '../erase/store.ts'
 import { openDomains } from '../holds/domains.ts'
 import type { Parts } from '../http/context.ts'
 import { readMessages } from '../http/messages/file.ts'
@@ -23,6 +19,7 @@ import {
   challengeLimiter,
   challengeOf,
   limiterOf,
+  linkActions,
   linkingOf,
   openDestinations,
   storeOf,
@@ -31,7 +28,6 @@ import {
 import { cleanUp } from './cleanup.ts'
 import { routesOf } from './routes.ts'
 import { stop } from './shutdown.ts'
-import type { Telemetry } from './telemetry.ts'
 
 export const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string
@@ -68,13 +64,12 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   let linking: Awaited<ReturnType<typeof linkingOf>> | null = null
   const destinations = await openDestinations(config, () => linking!.links)
   const { ofEvents, channels, names } = destinations
-  const provider = destinations.provider && counting(destinations.provider, telemetry)
+  const provider = telemetry === null ? destinations.provider : telemetry.counted(destinations.provider)
   const targets = targetsOf(config, destinations)
   const store = await storeOf(config, targets, log, telemetry).catch(async error => {
     await destinations.close()
     throw error
   })
-  let challenge: Challenge | null = null
   let admin: AdminServer | null = null
   const close = async () => {
     await destinations.close()
@@ -101,25 +96,17 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     )
     const handing =
       provider && handover(provider, title, parts({ name: provider.name, label: title, keeps: 'signups' }))
-    const workers = [...eventWorkers, ...(handing === null ? [] : [handing])]
+    const workers = [...(handing === null ? [] : [handing]), ...eventWorkers]
     for (const channel of channelWorkers) await channel.open()
+    const timeout = provider?.timeout ?? 0
     const visits = inFlight(
-      {
-        store,
-        handOver: handing,
-        timeout: provider?.timeout ?? 0,
-        signal: outbound.signal,
-        announce,
-        held: alert.held,
-      },
+      { store, handOver: handing, timeout, signal: outbound.signal, announce, held: alert.held },
       config.disclosesMembership,
     )
 
-    const limiter = limiterOf(config, store, log)
-    challenge = await challengeOf(config, store.secret, log)
     linking = await linkingOf(config, store.secret)
-    const { blockedDomainsFile: blocked } = config
-    const domains = blocked === null ? null : openDomains(blocked, log)
+    const { blockedDomainsFile, messagesFile } = config
+    const domains = blockedDomainsFile === null ? null : openDomains(blockedDomainsFile, log)
     let isDraining = false
     if (config.admin !== null && telemetry !== null) {
       const { openAdmin } = await import('../admin/server.ts')
@@ -131,39 +118,23 @@ export async function start(config: Config, log: Logger): Promise<Service> {
         telemetry,
         store,
         folder: config.store.kind === 'sqlite' ? dirname(config.store.path) : null,
-        destinations: [...(handing === null ? [] : [handing]), ...eventWorkers, ...channelWorkers].map(
-          ({ name, breaker: { outage } }) => ({ name, outage }),
-        ),
+        destinations: [...workers, ...channelWorkers].map(({ name, breaker: { outage } }) => ({ name, outage })),
         isDraining: () => isDraining,
         invitation: invitationRoute({ store, token, log }),
         log,
       })
     }
-    const { messagesFile } = config
     const service: Parts = {
       version,
       languages: messagesFile === null ? untranslated : languagesOf(readMessages(messagesFile)),
       store,
       join: visits.join,
-      limiter,
+      limiter: limiterOf(config, store, log),
       challengeLimiter: challengeLimiter(config),
-      challenge,
-      links: {
-        secret: linking.secret,
-        find: contact => store.transaction(tx => find(tx, contact)),
-        async confirm(contact) {
-          const confirmed = await store.transaction(tx => confirmContact(tx, contact, targets))
-          if (confirmed === 'now') for (const each of workers) each.wake()
-          return confirmed
-        },
-        async leave(contact) {
-          await store.transaction(async tx => {
-            const found = await find(tx, contact)
-            if (found) await eraseContact(tx, found.number, found.email, contact.createdAt.getTime())
-          })
-          await store.truncateLog()
-        },
-      },
+      challenge: await challengeOf(config, store.secret, log),
+      links: linkActions(store, linking.secret, targets, () => {
+        for (const each of workers) each.wake()
+      }),
       accepts: domains?.accepts ?? null,
       signal: outbound.signal,
       log,
@@ -194,18 +165,5 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   } catch (error) {
     await close()
     throw error
-  }
-}
-
-/** The same provider; counts how its calls end. */
-function counting(provider: Provider, telemetry: Telemetry | null): Provider {
-  if (telemetry === null) return provider
-  return {
-    ...provider,
-    async create(...call) {
-      const creation = await provider.create(...call)
-      telemetry.countProviderCall(creation.is.replace(' ', '_'))
-      return creation
-    },
   }
 }

@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from '@prometheus-io/client'
+import type { Provider } from '../delivery/destination.ts'
 
 /**
  * How a signup was answered; each POST that reaches the route has exactly one. `kept`: stored, but the provider has not taken
@@ -55,6 +56,15 @@ export function openTelemetry() {
     },
     countSignup: (outcome: Outcome): void => signups.inc({ outcome }),
     countCommit: (seconds: number): void => commits.observe(seconds),
-    countProviderCall: (result: string): void => calls.inc({ result }),
+    /** The same provider, whose calls are counted by how they end. */
+    counted: (provider: Provider | null): Provider | null =>
+      provider && {
+        ...provider,
+        async create(...call) {
+          const creation = await provider.create(...call)
+          calls.inc({ result: creation.is.replace(' ', '_') })
+          return creation
+        },
+      },
   }
 }
