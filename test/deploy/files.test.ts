@@ -51,6 +51,15 @@ test('the image and the unit start Node.js with the flags of npm start', () => {
   }
 })
 
+test('a command beside the unit has its Node.js, program, settings and folder', () => {
+  const unit = readFileSync(join(root, 'deploy/waitlist.service'), 'utf8')
+  const command = readFileSync(join(root, 'deploy/waitlist'), 'utf8').split('\n').at(-2)!
+  const [node, program] = /^ExecStart=(\S+) .* (\S+) serve$/m.exec(unit)!.slice(1)
+  const [, settings] = /^EnvironmentFile=(.*)$/m.exec(unit)!
+  const [, folder] = /^StateDirectory=(.*)$/m.exec(unit)!
+  assert.equal(command, `cd /var/lib/${folder} && exec ${node} --env-file=${settings} ${program} "$@"`)
+})
+
 for (const [what, hasTls, exposure] of [
   ['behind a proxy', false, 15],
   ['with its own certificate', true, 18],
