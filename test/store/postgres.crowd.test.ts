@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { StoreUnavailable } from '../../src/store/database.ts'
 import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgbouncer.ts'
 import { installedPostgres, noInstalledPostgres, sharedPostgres, startPostgres, unsynced } from '../harness/postgres.ts'
-import { contactsIn, rowsIn } from '../harness/postgres-database.ts'
+import { contactsIn, rowsIn, session } from '../harness/postgres-database.ts'
 import { isSlow } from '../harness/slow.ts'
 import { pendingNow, signup } from './place.ts'
 import { storeAt } from './postgres.place.ts'
@@ -95,6 +95,15 @@ test('hand-overs that several settle at once, in other orders: each ends once, a
     }, `visitor-${round}`)
   }
   assert.equal(await deadlocks(url), 0)
+})
+
+test('a delivery that another session has locked is skipped, not waited for', async t => {
+  const url = await server.database()
+  const store = await storeAt(t, url)
+  for (const name of ['a', 'b', 'c']) await store.admit(signup('Visitor', `${name}@example.com`))
+  const operator = await session(t, url)
+  await operator.query('begin; select 1 from delivery order by number limit 1 for update')
+  assert.equal((await store.claim('webhook', 10)).length, 2)
 })
 
 test('where transactions are serializable or repeatable by default, what conflicts is stored all the same', async t => {
