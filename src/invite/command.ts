@@ -4,7 +4,7 @@ import type { Config } from '../config/load.ts'
 import { OperatorError } from '../config/operator.ts'
 import {
   ask,
-  type Columns,
+  contactColumns,
   counted,
   counter,
   type ExitCode,
@@ -17,7 +17,7 @@ import {
   print,
   table,
 } from '../operate/output.ts'
-import { type Contact, EMAIL_PATTERN, sourceLabel } from '../signup/contact.ts'
+import { type Contact, EMAIL_PATTERN } from '../signup/contact.ts'
 import type { Changed } from '../store/bulk.ts'
 import { type ContactFilter, contactPages } from '../store/contacts.ts'
 import type { Database } from '../store/database.ts'
@@ -85,11 +85,13 @@ async function report({ done, missing }: Changed, note: string, io: Io): Promise
   }
   if (io.signal.aborted) return fail(io, 'stopped before the end: those who were invited stay invited.')
   if (others.length > 0) {
-    const reasons = others.map(({ address, state }) => `${address} is ${state ?? 'not on the list'}.`)
-    return fail(io, 'not all could be invited:', reasons)
+    return fail(io, 'not all could be invited:', reasonsOf(others))
   }
   return done === 0 && before === 0 ? fail(io, 'nothing was found.') : 0
 }
+
+const reasonsOf = (missing: Changed['missing']) =>
+  missing.map(({ address, state }) => `${address} is ${state ?? 'not on the list'}.`)
 
 async function remind(
   database: Database,
@@ -103,8 +105,7 @@ async function remind(
   await print(io, [`${counted(done, 'person was', 'people were')} invited again.\n`])
   if (redeemed > 0) await print(io, [`${counted(redeemed, 'person has', 'people have')} redeemed already.\n`])
   if (missing.length === 0) return 0
-  const reasons = missing.map(({ address, state }) => `${address} is ${state ?? 'not on the list'}.`)
-  return fail(io, 'not all were invited before:', reasons)
+  return fail(io, 'not all were invited before:', reasonsOf(missing))
 }
 
 const UNNOTIFIED =
@@ -128,20 +129,13 @@ async function addressesIn(file: string, io: Io): Promise<readonly string[]> {
 
 /** Those who would be invited, `LISTING_MAX` of them at most. */
 async function* preview({ read }: Database, which: ContactFilter, total: number): AsyncGenerator<string> {
+  const most = Math.min(total, LISTING_MAX)
   const shown: Contact[] = []
   for await (const page of contactPages(read, { ...which, state: 'listed' })) {
     shown.push(...page)
-    if (shown.length >= Math.min(total, LISTING_MAX)) break
+    if (shown.length >= most) break
   }
-  const most = Math.min(total, LISTING_MAX)
-  if (total > 0) yield* table(columns, shown.slice(0, most))
+  if (total > 0) yield* table(contactColumns, shown.slice(0, most))
   const more = total > most ? `; these are the first ${number(most)}` : ''
   yield `${counted(total, 'person', 'people')} would be invited${more}.\n`
-}
-
-const columns: Columns<Contact> = {
-  'signed up': ({ createdAt }) => moment(createdAt),
-  name: ({ name }) => name,
-  address: ({ email }) => email,
-  source: ({ source }) => sourceLabel(source) ?? '',
 }

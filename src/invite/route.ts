@@ -5,7 +5,7 @@ import { isCode } from '../signup/contact.ts'
 import type { Database } from '../store/database.ts'
 import { invitationOf, redeem } from './store.ts'
 
-export interface InvitationParts {
+interface InvitationParts {
   readonly store: Pick<Database, 'transaction'>
   /** What the owner's app sends as a bearer token; null: only this machine may ask. */
   readonly token: string | null

@@ -7,16 +7,11 @@ import type { Database, Tx } from '../store/database.ts'
 /** Who is notified of an invitation. */
 export type InvitationTargets = Pick<SignupTargets, 'eventName' | 'destinations'>
 
-/** Of contacts that could be invited. */
-export interface Invitable {
-  readonly total: number
-  /** When the first of them signed up, and the last; null: there is none. */
-  readonly first: Date | null
-  readonly last: Date | null
-}
-
-/** Counts those who would be invited: the first `most`, in the order in which they came to the list. */
-export async function countInvitable(tx: Tx, filter: ContactFilter, most?: number): Promise<Invitable> {
+/**
+ * Counts those who would be invited: the first `most`, in the order in which they came to the list. `first` and `last`: when
+ * the first of them signed up, and the last; null: there is none.
+ */
+export async function countInvitable(tx: Tx, filter: ContactFilter, most?: number) {
   const { where, values } = conditionsOf({ ...filter, state: 'listed' }, tx.dialect)
   const limit = most === undefined ? '' : ` order by number limit $${values.length + 1}`
   const [row] = await tx.all<{ total: number; first: number | null; last: number | null }>(
@@ -24,7 +19,6 @@ export async function countInvitable(tx: Tx, filter: ContactFilter, most?: numbe
       ` (select created_at from contact ${where}${limit}) as invitable`,
     most === undefined ? values : [...values, most],
   )
-  const dateOf = (time: number | null) => (time === null ? null : new Date(time))
   return { total: row!.total, first: dateOf(row!.first), last: dateOf(row!.last) }
 }
 
@@ -93,33 +87,21 @@ export const inviteAgain = (
     course,
   )
 
-/** An invitation, as the owner's app sees it. */
-export interface Redeemable {
-  readonly email: string
-  readonly name: string
-  readonly invitedAt: Date
-  /** Null: not yet. */
-  readonly redeemedAt: Date | null
-}
-
-/** Null: no contact has this code. */
-export async function invitationOf(tx: Tx, code: string): Promise<Redeemable | null> {
+/** An invitation, as the owner's app sees it; null: no contact has this code. */
+export async function invitationOf(tx: Tx, code: string) {
   const [row] = await tx.all<{ email: string; name: string; invited_at: number; redeemed_at: number | null }>(
     'select email, name, invited_at, redeemed_at from contact where code = $1',
     [code],
   )
   if (row === undefined) return null
   const { email, name, invited_at, redeemed_at } = row
-  return {
-    email,
-    name,
-    invitedAt: new Date(invited_at),
-    redeemedAt: redeemed_at === null ? null : new Date(redeemed_at),
-  }
+  return { email, name, invitedAt: new Date(invited_at), redeemedAt: dateOf(redeemed_at) }
 }
 
 /** The same, and redeems it if it was not yet: any number of calls leave one time. */
-export async function redeem(tx: Tx, code: string): Promise<Redeemable | null> {
+export async function redeem(tx: Tx, code: string): ReturnType<typeof invitationOf> {
   await tx.run('update contact set redeemed_at = $2 where code = $1 and redeemed_at is null', [code, tx.now])
   return invitationOf(tx, code)
 }
+
+const dateOf = (time: number | null): Date | null => (time === null ? null : new Date(time))

@@ -92,15 +92,7 @@ async function lookInside(store: StoreLocation, destinations: readonly string[])
     ...integrityOf(integrity),
     ...(held.length === 0 ? [] : [heldSignups(held)]),
     ...waiting,
-    ...(abandoned === 0
-      ? []
-      : [
-          {
-            what: 'abandoned',
-            is: 'note',
-            why: `${number(abandoned)}; deliveries --state abandoned says why`,
-          } as const,
-        ]),
+    ...(abandoned === 0 ? [] : [abandonedDeliveries(abandoned)]),
   ]
 }
 
@@ -128,6 +120,10 @@ function heldSignups(held: readonly HeldCount[]): CheckResult {
   const why = `${number(total)}, the first since ${moment(since)}; list --state held shows them`
   return { what: 'held signups', is: 'note', why }
 }
+
+const abandonedDeliveries = (count: number): CheckResult => ({
+  ...{ what: 'abandoned', is: 'note', why: `${number(count)}; deliveries --state abandoned says why` },
+})
 
 /** Milliseconds after which what waits is late. */
 const LATE = 3_600_000

@@ -1,8 +1,7 @@
 import type { Config } from '../config/load.ts'
-import { type Contact, sourceLabel } from '../signup/contact.ts'
 import { type ContactFilter, newestContacts } from '../store/contacts.ts'
 import { withDatabase } from '../store/open.ts'
-import { type Columns, contactRecord, type ExitCode, type Io, type ListingOptions, listing, moment } from './output.ts'
+import { contactColumns, contactRecord, type ExitCode, type Io, type ListingOptions, listing } from './output.ts'
 
 /** Prints the contacts that were added last, the last one first. */
 export async function list(
@@ -11,13 +10,5 @@ export async function list(
   io: Io,
 ): Promise<ExitCode> {
   const found = await withDatabase(store, ({ read }) => read(tx => newestContacts(tx, filter, limit + 1)))
-  return listing(io, found, { limit, json, columns, toRecord: contactRecord })
-}
-
-const columns: Columns<Contact> = {
-  'signed up': ({ createdAt }) => moment(createdAt),
-  state: ({ state, reason }) => (reason === undefined ? state : `${state}: ${reason}`),
-  name: ({ name }) => name,
-  address: ({ email }) => email,
-  source: ({ source }) => sourceLabel(source) ?? '',
+  return listing(io, found, { limit, json, columns: contactColumns, toRecord: contactRecord })
 }

@@ -3,7 +3,7 @@ import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { styleText } from 'node:util'
 import { OperatorError } from '../config/operator.ts'
-import type { Contact } from '../signup/contact.ts'
+import { type Contact, sourceLabel } from '../signup/contact.ts'
 
 /** What commands read from and write to, and how they write it. */
 
@@ -107,6 +107,15 @@ export function counter({ stderr }: Pick<Io, 'stderr'>) {
 
 /** For each column its heading, and its text for a record. */
 export type Columns<T> = Readonly<Record<string, (record: T) => string>>
+
+/** Of contacts in a table. */
+export const contactColumns: Columns<Contact> = {
+  'signed up': ({ createdAt }) => moment(createdAt),
+  state: ({ state, reason }) => (reason === undefined ? state : `${state}: ${reason}`),
+  name: ({ name }) => name,
+  address: ({ email }) => email,
+  source: ({ source }) => sourceLabel(source) ?? '',
+}
 
 /** The most records that a listing has; `export` writes any number. */
 export const LISTING_MAX = 10_000
