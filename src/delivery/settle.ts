@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../config/operator.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Delivery, Settlement } from '../store/outbox.ts'
@@ -27,10 +28,9 @@ export function settling({ store, destination, log, announce }: SettlingParts) {
   async function retry(delivery: Delivery, settlement: Settlement): Promise<void> {
     let why: unknown
     for (const wait of RETRIES) {
-      await new Promise(resolve => setTimeout(resolve, wait).unref())
+      await sleep(wait, undefined, { ref: false })
       try {
-        await offer(delivery, settlement)
-        return
+        return void (await offer(delivery, settlement))
       } catch (error) {
         why = error
       }

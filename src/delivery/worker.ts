@@ -1,5 +1,5 @@
 import type { Log } from '../config/operator.ts'
-import type { Failure } from '../http-client/call.ts'
+import { deadline, type Failure } from '../http-client/call.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Delivery, Settlement } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
@@ -19,7 +19,7 @@ export interface WorkerParts {
 }
 
 /** What distinguishes the deliveries to one destination from those to another. */
-export interface Lane<Result extends Creation | DeliveryResult> {
+interface Lane<Result extends Creation | DeliveryResult> {
   /** The destination, and what people call it. */
   readonly name: string
   readonly label: string
@@ -152,7 +152,7 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
   }
 
   async function inBackground(delivery: Delivery): Promise<void> {
-    const signal = AbortSignal.any([cutOff.signal, AbortSignal.timeout(LONGEST_ATTEMPT)])
+    const signal = deadline(LONGEST_ATTEMPT, cutOff.signal)
     try {
       const { settlement, isStored } = await attempt(delivery, signal)
       if (settlement.is !== 'removed' || !isStored) return

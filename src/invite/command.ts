@@ -135,7 +135,8 @@ async function* preview({ read }: Database, which: ContactFilter, total: number)
     shown.push(...page)
     if (shown.length >= most) break
   }
-  if (total > 0) yield* table(contactColumns, shown.slice(0, most))
+  const { state: _, ...columns } = contactColumns
+  if (total > 0) yield* table(columns, shown.slice(0, most))
   const more = total > most ? `; these are the first ${number(most)}` : ''
   yield `${counted(total, 'person', 'people')} would be invited${more}.\n`
 }

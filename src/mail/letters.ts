@@ -6,7 +6,7 @@ import type { EventKind } from '../signup/contact.ts'
 import { unknownPlaceholder } from './template.ts'
 
 /** What a mail says, with placeholders. */
-export interface Letter {
+interface Letter {
   readonly subject: string
   readonly text: string
   /** Null: the mail is text alone. */
@@ -93,20 +93,20 @@ const welcome: Words = {
   note: "If you didn't sign up, someone mistyped their address: ignore this mail, or unsubscribe.",
 }
 
-const invitation: Words = {
+const READY = "Thanks for waiting. Your place is ready, and we'd love to see you inside."
+
+const invitation = (hasLink: boolean): Words => ({
   subject: "It's your turn: you're invited to {service}",
   headline: "It's your turn. You're invited to {service}.",
   greeting: GREETING,
-  words: "Thanks for waiting. Your place is ready, and we'd love to see you inside.",
-  button: { label: 'Accept the invitation', link: '{link}' },
+  ...(hasLink
+    ? { words: READY, button: { label: 'Accept the invitation', link: '{link}' } }
+    : { words: `${READY} This is your code:`, code: '{code}' }),
   note: "This invitation is yours alone, so please don't forward it.",
-}
-
-const { button, ...invitationByCode } = { ...invitation, code: '{code}' }
+})
 
 function ourLetter(kind: EventKind, hasInviteLink: boolean): Letter {
-  const invited = hasInviteLink ? invitation : { ...invitationByCode, words: `${invitation.words} This is your code:` }
-  const letter: Words = { joined: welcome, invited, confirmation }[kind]
+  const letter: Words = { joined: welcome, invited: invitation(hasInviteLink), confirmation }[kind]
   const { subject, headline, greeting, words, button, code, note } = letter
   const parts = [greeting, headline, words, button?.link ?? code, note, 'Unsubscribe: {unsubscribe}']
   return { subject, text: `${parts.filter(part => part !== undefined).join('\n\n')}\n`, html: htmlOf(letter) }

@@ -1,7 +1,7 @@
 import { EMAIL_PATTERN, type EventKind } from '../signup/contact.ts'
 
 /** A mail server that accepts submissions (RFC 6409). */
-export interface SmtpLocation {
+interface SmtpLocation {
   /** A name, or an address without brackets. */
   readonly host: string
   readonly port: number

@@ -17,7 +17,7 @@ export const render = (template: string, values: Values, encode: (value: string)
   })
 
 /** One line, without the characters that would show the rest backwards. */
-export const oneLine = (text: string): string =>
+const oneLine = (text: string): string =>
   text
     .replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
     .replaceAll(/\p{Bidi_Control}/gu, '')

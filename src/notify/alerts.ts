@@ -32,8 +32,7 @@ export function alerts({ store, channels, log, signal }: AlertParts) {
   const states: State[] = []
   /** Whether each channel was told that a destination is out, and when it was, by both names. */
   const told = new Map<string, { readonly isOut: boolean; readonly at: number }>()
-  let checking: Promise<void> | null = null
-  let isStale = false
+  let checking: Promise<unknown> = Promise.resolve()
   let gathering: NodeJS.Timeout | undefined
 
   async function tell(channel: Channel, state: State): Promise<void> {
@@ -54,17 +53,11 @@ export function alerts({ store, channels, log, signal }: AlertParts) {
   const isOurs = (name: string, ttl: number): Promise<boolean> =>
     store.transaction(tx => tryAcquireLock(tx, name, ttl)).catch(() => true)
 
-  async function check(): Promise<void> {
-    isStale = true
-    checking ??= (async () => {
-      while (isStale) {
-        isStale = false
-        await Promise.all(channels.flatMap(channel => states.map(state => tell(channel, state))))
-      }
-    })().finally(() => {
-      checking = null
-    })
-    await checking
+  function check(): Promise<unknown> {
+    const tellAll = () => Promise.all(channels.flatMap(channel => states.map(state => tell(channel, state))))
+    // One after the other, so that nobody is told twice.
+    checking = checking.then(tellAll)
+    return checking
   }
 
   async function tellHeld(): Promise<void> {
@@ -78,7 +71,7 @@ export function alerts({ store, channels, log, signal }: AlertParts) {
   const timer = setInterval(check, INTERVAL).unref()
   return {
     /** Returns what the worker of a destination calls when its outage begins and when it is over. */
-    watch(watched: Watched): (outage: Outage | null, why: string) => Promise<void> {
+    watch(watched: Watched): (outage: Outage | null, why: string) => Promise<unknown> {
       const state: State = { ...watched, outage: null, why: '' }
       states.push(state)
       return (outage, why) => {

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../config/operator.ts'
 import { breaker, type Outage } from '../delivery/breaker.ts'
-import type { Failure } from '../http-client/call.ts'
+import { deadline, type Failure } from '../http-client/call.ts'
 import { countListed } from '../store/counts.ts'
 import type { Store } from '../store/store.ts'
 import { claimDigest, type Digest, openChannel, settleDigest } from './cursor.ts'
@@ -20,7 +21,7 @@ export interface Channel {
 
 export const TEST_SENTENCE = 'waitlist check: this works'
 
-export interface ChannelParts {
+interface ChannelParts {
   readonly store: Pick<Store, 'transaction' | 'read'>
   readonly log: Log
   readonly onOutage?: ((outage: Outage | null, why: string) => void) | undefined
@@ -38,9 +39,8 @@ const LONGEST_ATTEMPT = 40_000
 export function channelWorker(channel: Channel, { store, log, onOutage }: ChannelParts) {
   const { name, label, minInterval } = channel
   const cutOff = new AbortController()
-  let timer: NodeJS.Timeout | undefined
-  let isStopped = false
-  let running: Promise<void> = Promise.resolve()
+  const stopping = new AbortController()
+  let running: Promise<void> | undefined
   /** What `claimDigest` said of the next message. */
   let dueAt = Number.NEGATIVE_INFINITY
 
@@ -57,13 +57,12 @@ export function channelWorker(channel: Channel, { store, log, onOutage }: Channe
     if (typeof digest === 'number') dueAt = performance.now() + digest
     if (digest === null || typeof digest === 'number') return
     state.begin()
-    const failure = await channel.send(newsSentence({ ...digest, total: await total() }), signal())
+    const sentence = newsSentence({ ...digest, total: await total() })
+    const failure = await channel.send(sentence, deadline(LONGEST_ATTEMPT, cutOff.signal))
     if (failure === null) state.succeed()
     else state.fail(failure)
     await store.transaction(tx => settleDigest(tx, digest, settlementOf(digest, failure)))
   }
-
-  const signal = () => AbortSignal.any([cutOff.signal, AbortSignal.timeout(LONGEST_ATTEMPT)])
 
   function settlementOf(digest: Digest, failure: Failure | null) {
     if (failure === null) return { until: digest.until, wait: minInterval, doubt: false }
@@ -74,23 +73,24 @@ export function channelWorker(channel: Channel, { store, log, onOutage }: Channe
   const total = (): Promise<number | null> => store.read(countListed).catch(() => null)
 
   async function run(): Promise<void> {
-    await once().catch(error => log.warn({ destination: name, why: String(error) }, 'a channel was not told'))
-    if (!isStopped) timer = setTimeout(start, POLL_INTERVAL)
-  }
-
-  function start(): void {
-    running = run()
+    const { signal } = stopping
+    while (!signal.aborted) {
+      await once().catch(error => log.warn({ destination: name, why: String(error) }, 'a channel was not told'))
+      await sleep(POLL_INTERVAL, undefined, { signal }).catch(() => {})
+    }
   }
 
   return {
-    ...{ name, once, start },
+    ...{ name, once },
+    start(): void {
+      running ??= run()
+    },
     breaker: { outage: state.outage },
     /** The channel is told of those who come from now on. */
     open: () => store.transaction(tx => openChannel(tx, name)),
     /** Resolves when nothing is in flight. After `grace` milliseconds it aborts what is. */
     async stop(grace: number): Promise<void> {
-      isStopped = true
-      clearTimeout(timer)
+      stopping.abort()
       const aborting = setTimeout(() => cutOff.abort(), grace)
       await running
       clearTimeout(aborting)

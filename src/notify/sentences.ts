@@ -7,7 +7,7 @@ const number = new Intl.NumberFormat('en').format
 const people = (count: number): string => (count === 1 ? '1 person' : `${number(count)} people`)
 
 /** Those who joined and were invited since the last message; not neither. */
-export interface News {
+interface News {
   readonly joined: number
   readonly invited: number
   /** Contacts on the list; null: they could not be counted. */

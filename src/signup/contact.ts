@@ -56,7 +56,7 @@ export type Source = { readonly [Parameter in (typeof sourceParameters)[number]]
 export const sourceLabel = (source: Source | undefined): string | null => source?.utm_source ?? source?.ref ?? null
 
 /** Mails that ask a contact to confirm its address. */
-export interface ConfirmationMails {
+interface ConfirmationMails {
   /** When the last one was stored to be sent. */
   readonly at: Date
   /** How many of them there are: 1..`RESEND_MOST`. */
@@ -68,7 +68,7 @@ export const RESEND_MOST = 4
 /** Milliseconds from a mail that a server accepted until another is sent. */
 export const RESEND_AFTER = 600_000
 
-export interface ContactEvent {
+interface ContactEvent {
   /** The name that automations know it by, such as `waitlist.joined`. */
   readonly name: string
   readonly at: Date

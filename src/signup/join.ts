@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { HandedOver, Handover } from '../delivery/handover.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Store } from '../store/store.ts'
@@ -56,8 +57,7 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
       held?.()
       return { is: 'held', reason: admission.reason }
     }
-    if (admission.is === 'still held') return { is: 'still held' }
-    if (admission.is === 'spent') return { is: 'spent' }
+    if (admission.is === 'still held' || admission.is === 'spent') return { is: admission.is }
     if (admission.is === 'unconfirmed') {
       if (admission.sends) announce()
       return { is: 'unconfirmed' }
@@ -76,7 +76,7 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
     if (delivery !== undefined) return handOver.attempt(delivery, signal)
     // It is leased already, or has just ended: the next admission shows which.
     if (performance.now() + wait > until) return { is: 'kept', because: 'unreachable' }
-    await new Promise(resolve => setTimeout(resolve, wait))
+    await sleep(wait)
   }
 }
 

@@ -3,7 +3,7 @@ import { EMAIL_MAX, EMAIL_PATTERN, type Signup, type Source, sourceParameters } 
 /**
  * The rules for a signup, as plain code. `parseSignup` is the only maker of a `Signup`, so every `Signup` can be trusted.
  *
- * `http/discovery/schemas.ts` publishes the same rules as a JSON Schema; a property test shows that the two agree.
+ * `discovery/schemas.ts` publishes the same rules as a JSON Schema; a property test shows that the two agree.
  */
 
 /** Why a body is not a signup: one sentence that can be shown to the visitor and never repeats what was sent. */
@@ -86,7 +86,7 @@ function longerThan(text: string, max: number): boolean {
 }
 
 /** Code points of each parameter that are kept. */
-export const PARAMETER_MAX = 100
+const PARAMETER_MAX = 100
 
 const controlCharacters = new RegExp(`[${CONTROL}]+`, 'g')
 

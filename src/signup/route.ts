@@ -38,8 +38,8 @@ export type Prove = (
 ) => Promise<{ readonly signup: Signup } | { readonly refusal: Answer }>
 
 /**
- * `POST /api/waitlist`; `prove` is null while no challenge is asked for. The checks, in order: overload, attempts, encoding, media type, size, syntax, name, email, and where
- * they are set, its domain and the challenge.
+ * `POST /api/waitlist`; `prove` is null while no challenge is asked for. The checks, in order: overload, attempts, encoding,
+ * media type, size, syntax, name, email, and where they are set, its domain and the challenge.
  */
 export function signupRoute(context: Context, prove: Prove | null): Route {
   const { settings, store, limiter, join, accepts, telemetry, corsHeaders, failed } = context
@@ -93,8 +93,8 @@ function results({ cookie, confirm }: Context['settings']) {
     'set-cookie': membershipCookie(cookie),
   }
   const ok = (body: object): Answer => jsonAnswer(200, headers, { success: true, ...body })
-  const held = (alreadyExisted: boolean): Answer =>
-    ok({ message: sentences.recorded, alreadyExisted, automationTriggered: false })
+  const recorded = (alreadyExisted: boolean, message: string = sentences.recorded): Answer =>
+    ok({ message, alreadyExisted, automationTriggered: false })
 
   return {
     resultOf(joined: Joined): Result {
@@ -104,17 +104,14 @@ function results({ cookie, confirm }: Context['settings']) {
           return ['new', ok({ message: sentences.new, contactId, alreadyExisted: false, automationTriggered: true })]
         }
         case 'known':
-          return ['known', ok({ message: sentences.known, alreadyExisted: true, automationTriggered: false })]
+          return ['known', recorded(true, sentences.known)]
         case 'held':
-          return ['held', held(false)]
         case 'still held':
-          return ['held', held(true)]
-        case 'unconfirmed': {
-          const message = sentences.unconfirmed
-          return ['unconfirmed', ok({ message, alreadyExisted: false, automationTriggered: false })]
-        }
+          return ['held', recorded(joined.is === 'still held')]
+        case 'unconfirmed':
+          return ['unconfirmed', recorded(false, sentences.unconfirmed)]
         case 'recorded':
-          return ['kept', held(false)]
+          return ['kept', recorded(false)]
         case 'spent':
           return ['unsolved', challengeSpent]
         case 'kept':
