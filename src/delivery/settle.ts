@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../config/operator.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Delivery, Settlement } from '../store/outbox.ts'
@@ -28,9 +27,10 @@ export function settling({ store, destination, log, announce }: SettlingParts) {
   async function retry(delivery: Delivery, settlement: Settlement): Promise<void> {
     let why: unknown
     for (const wait of RETRIES) {
-      await sleep(wait, undefined, { ref: false })
+      await new Promise(resolve => setTimeout(resolve, wait).unref())
       try {
-        return void (await offer(delivery, settlement))
+        await offer(delivery, settlement)
+        return
       } catch (error) {
         why = error
       }

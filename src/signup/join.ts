@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { HandedOver, Handover } from '../delivery/handover.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Store } from '../store/store.ts'
@@ -76,7 +75,7 @@ export async function join(signup: Signup, parts: JoinParts): Promise<Joined> {
     if (delivery !== undefined) return handOver.attempt(delivery, signal)
     // It is leased already, or has just ended: the next admission shows which.
     if (performance.now() + wait > until) return { is: 'kept', because: 'unreachable' }
-    await sleep(wait)
+    await new Promise(resolve => setTimeout(resolve, wait))
   }
 }
 

@@ -112,7 +112,6 @@ test('three times more signups than can be stored: some are refused, memory stay
   }
   await signups(CAPACITY / 2, 1)
   const { answers: over } = await signups(3 * CAPACITY, 4)
-  assert.ok(over[200]! > 1_000, 'it goes on serving')
   assert.ok(over[500]! > 0, 'it refuses')
   await until(async () => {
     const { due, answers } = await signups(CAPACITY / 2, 1)
