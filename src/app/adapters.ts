@@ -105,7 +105,7 @@ export const linkActions = (store: Store, secret: string, targets: SignupTargets
 })
 
 /** Who is told of contacts and their events. */
-export interface Destinations {
+interface Destinations {
   readonly provider: Provider | null
   readonly own: readonly OwnDestination[]
   /** Those that are told of each event by itself: the provider's automation, and our own. */

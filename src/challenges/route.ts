@@ -10,15 +10,15 @@ import type { Prove } from '../signup/route.ts'
 import { type Challenge, SOLUTION_MAX } from './index.ts'
 
 /** For pages that cannot add a member to the body. */
-export const SOLUTION_FIELD = 'X-Captcha-Response'
+const SOLUTION_FIELD = 'X-Captcha-Response'
 
 /** Visible ASCII. Published too. */
-export const SOLUTION_PATTERN = `^[!-~]{1,${SOLUTION_MAX}}$`
+const SOLUTION_PATTERN = `^[!-~]{1,${SOLUTION_MAX}}$`
 
 const isSolution = new RegExp(SOLUTION_PATTERN)
 
 /** The solution in a body or, if the body has no such member, in the header. */
-export function solutionIn(
+function solutionIn(
   body: object,
   member: string,
   field: string | string[] | undefined,

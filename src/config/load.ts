@@ -21,7 +21,7 @@ export type Config = ReturnType<typeof configOf> & {
 }
 
 /** Either a configuration or all mistakes in the settings, one sentence each. */
-export type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
+type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
 
 /**
  * Reads the settings of this process: the environment goes before the file `.env` in the working directory, and a variable

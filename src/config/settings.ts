@@ -163,7 +163,7 @@ export const settings = {
   TRACK_SOURCES: withDefault(yesOrNo, 'false', 'Whether utm_… and ref in the query of a signup are kept.'),
   ADMIN_LISTEN: optional(
     hostAndPort,
-    'Second listener, with a page for the launch day and metrics, such as localhost:9090. Whoever reaches it sees counts.',
+    'Second listener, with a page for the launch day and metrics, such as localhost:9090. Anybody who can reach it sees counts.',
   ),
   ADMIN_TOKEN: optional(
     token,

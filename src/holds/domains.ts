@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url'
 import { type Log, OperatorError } from '../config/operator.ts'
 
 /** Email domains, each with its subdomains: true for one that is blocked, false for one that is excepted. */
-export type DomainList = ReadonlyMap<string, boolean>
+type DomainList = ReadonlyMap<string, boolean>
 
 const LABEL = '[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?'
 const DOMAIN = new RegExp(`^(?=.{1,253}$)(?:${LABEL}\\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$`)

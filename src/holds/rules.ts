@@ -10,7 +10,7 @@ export interface HoldRules {
 }
 
 /** What a store remembers of those who came before, while it decides about a candidate. */
-export interface AdmissionWindow {
+interface AdmissionWindow {
   /** Whether a contact has this mailbox. */
   knows(mailbox: string): boolean
   /** Whether fewer than the limit were let in within the window. */

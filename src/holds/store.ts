@@ -81,7 +81,7 @@ export const discard = (database: Database, filter: HeldFilter, course: Course):
     course,
   )
 
-export interface HeldCounts {
+interface HeldCounts {
   readonly total: number
   /** When the first of them signed up; null: there is none. */
   readonly since: Date | null

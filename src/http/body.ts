@@ -4,7 +4,7 @@ import { BODY_LIMIT, DRAIN_LIMIT } from './limits.ts'
 import { type Answer, withHeaders } from './response.ts'
 
 /** A JSON object, or why there is none. */
-export type JsonBody = { readonly object: object } | { readonly refusal: Answer }
+type JsonBody = { readonly object: object } | { readonly refusal: Answer }
 
 const no = (refusal: Answer): JsonBody => ({ refusal })
 

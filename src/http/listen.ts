@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 import { OperatorError } from '../config/operator.ts'
 
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string
   /** 0: any free port. */
   readonly port: number

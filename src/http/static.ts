@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Answer, Headers } from './response.ts'
 
 /** Bytes that do not change while the process runs, with their answers. */
-export interface Document {
+interface Document {
   readonly etag: string
   readonly whole: Answer
   /** RFC 9110 §15.4.5: only the headers that a cache needs, and no content. */

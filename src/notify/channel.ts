@@ -86,7 +86,7 @@ export function channelWorker(channel: Channel, { store, log, onOutage }: Channe
       running ??= run()
     },
     breaker: { outage: state.outage },
-    /** The channel is told of those who come from now on. */
+    /** Opens the channel: it counts only those who come from now on. */
     open: () => store.transaction(tx => openChannel(tx, name)),
     /** Resolves when nothing is in flight. After `grace` milliseconds it aborts what is. */
     async stop(grace: number): Promise<void> {

@@ -22,7 +22,7 @@ export interface Digest {
  */
 export const LAG = 10_000
 
-/** A channel is told of those who come from now on. */
+/** A channel counts only those who come from now on. */
 export const openChannel = (tx: Tx, channel: string): Promise<void> =>
   tx.insert(
     'channel',

@@ -70,7 +70,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface TransactionOptions {
+interface TransactionOptions {
   /** False: not tried again if the answer to the commit was lost. Default: true. */
   readonly repeatable?: boolean
 }

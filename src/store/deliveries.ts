@@ -92,7 +92,7 @@ export const replayAbandoned = (
 }
 
 /** What is not completed. */
-export interface Backlog {
+interface Backlog {
   /** Contacts. */
   readonly unconfirmed: number
   readonly pending: number

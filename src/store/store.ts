@@ -32,7 +32,7 @@ export interface Store extends Pick<Database, 'transaction' | 'read' | 'statemen
   close(): Promise<void>
 }
 
-export interface StoreOptions extends SignupRules {
+interface StoreOptions extends SignupRules {
   readonly bounds?: Partial<BatchBounds>
   readonly telemetry?: Pick<Telemetry, 'countCommit'> | null
 }

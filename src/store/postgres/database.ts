@@ -7,7 +7,7 @@ import { asUnavailable, hadNoEffect, passes, reasonOf } from './errors.ts'
 import { poolOf } from './pool.ts'
 import { prepareSchema, requireSchema } from './schema.ts'
 
-export interface PostgresOptions {
+interface PostgresOptions {
   readonly url: string
   readonly log: Log
   /** The most connections at once. */

@@ -4,14 +4,14 @@ import { StoreUnavailable } from '../database.ts'
 import { isStale } from './errors.ts'
 
 /** Connections to a PostgreSQL server, or to a pooler in front of it. None is opened before it is needed. */
-export interface Pool {
+interface Pool {
   /** Lends a connection. After an error its state is unknown, so it is closed, and the server rolls back. */
   lend<T>(use: (client: pg.ClientBase) => Promise<T>): Promise<T>
   readonly isClosed: () => boolean
   close(): Promise<void>
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   /** `postgres://user:password@host:port/database?sslmode=…`, as in libpq; one host, and no TLS without `sslmode`. */
   readonly url: string
   /** The most connections at once. */

@@ -4,7 +4,7 @@ import { StoreUnavailable, type Tx, type Value } from '../database.ts'
 import type { Answer, Checkpoint, Request, ThreadData } from './thread.ts'
 
 /** What is done beside the main thread, one thing after the other. The thread begins with the first of them. */
-export interface Background {
+interface Background {
   /** Runs reads that see one moment. */
   read<T>(use: (tx: Tx) => Promise<T>): Promise<T>
   isReading(): boolean

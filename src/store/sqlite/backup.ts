@@ -4,7 +4,7 @@ import { OperatorError } from '../../config/operator.ts'
 import { writeAtomically } from '../atomic.ts'
 import { openForCommand } from './open.ts'
 
-export interface BackedUp {
+interface BackedUp {
   readonly contacts: number
   /** Bytes. */
   readonly size: number

@@ -68,7 +68,7 @@ function connection({ path, database }: SqliteFile, clock: () => number) {
   }
 }
 
-export interface SqliteOptions {
+interface SqliteOptions {
   readonly path: string
   readonly log: Log
   /** Milliseconds since 1970. */

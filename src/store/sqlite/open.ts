@@ -46,7 +46,7 @@ export interface SqliteFile {
 }
 
 /** The same for the service, which keeps other services out. */
-export interface ServiceFile extends SqliteFile {
+interface ServiceFile extends SqliteFile {
   /** Of the database, opened once and closed last: closing one frees all locks that the process has on the file. */
   readonly descriptor: number
   /** Of its log. */

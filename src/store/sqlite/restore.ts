@@ -8,7 +8,7 @@ import { statementsOf, txOn } from './connection.ts'
 import { createPrivately, syncPath } from './files.ts'
 import { lockFile, requireOwnSchema } from './open.ts'
 
-export interface Restored {
+interface Restored {
   readonly contacts: number
   /** Contacts that were erased since the backup, and were taken out. */
   readonly erased: number
