@@ -33,7 +33,7 @@ returning client, tat - (select now from clock) as used, admitted`
 export function sharedLimiter(quota: Quota, statement: Statement, log: Log): Limiter {
   const memory = memoryLimiter(quota)
   const { interval, decision } = gcra(quota)
-  const attempts = batches(takeAll, { batch: 500, queue: 10_000, timeout: TIMEOUT, parallel: 1, partial: 1 })
+  const attempts = batches(takeAll, { batch: 500, queue: 10_000, timeout: TIMEOUT, parallel: 1 })
   /** Null: the database answers. */
   let askAgainAt: number | null = null
 

@@ -9,8 +9,6 @@ export interface BatchBounds {
   readonly timeout: number
   /** Batches under way at once. */
   readonly parallel: number
-  /** The same for batches that are not full; more wait until they are, or until one of these ends. */
-  readonly partial: number
 }
 
 export const storeBounds = { batch: 128, queue: 10_000, timeout: 5_000, parallel: 4 } as const
@@ -30,8 +28,8 @@ interface Waiting<Item, Answer> {
 export type Batches<Item, Answer> = ReturnType<typeof batches<Item, Answer>>
 
 /**
- * Group commit: those who come in one turn of the event loop, or while batches are under way, share the next one. No timer adds
- * delay. An item that is not answered in time is refused although it may yet be stored: nothing untrue is said, and a
+ * Group commit: those who come in one turn of the event loop, or while all batches are under way, share the next one. No timer
+ * adds delay. An item that is not answered in time is refused although it may yet be stored: nothing untrue is said, and a
  * repeated signup does no harm.
  */
 export function batches<Item, Answer>(
@@ -65,8 +63,7 @@ export function batches<Item, Answer>(
     if (queue.length > 0 || pending.size > 0) timer ??= setTimeout(refuseLate, bounds.timeout / 4)
   }
 
-  const mayBegin = () =>
-    queue.length > 0 && pending.size < (queue.length < bounds.batch ? bounds.partial : bounds.parallel)
+  const mayBegin = () => queue.length > 0 && pending.size < bounds.parallel
 
   function flush(): void {
     isScheduled = false

@@ -42,9 +42,7 @@ const CHECKED = 1_000
 
 export async function openStore(database: Database, options: StoreOptions): Promise<Store> {
   const { targets, telemetry } = options
-  // On SQLite each waits for a sync, and a larger one writes fewer pages. Elsewhere each waits for its round trips.
-  const partial = database.statement === null ? 1 : storeBounds.parallel
-  const bounds = { ...storeBounds, partial, ...options.bounds }
+  const bounds = { ...storeBounds, ...options.bounds }
   const { provider } = targets
   if (provider !== null) await database.transaction(tx => moveHandovers(tx, provider))
 

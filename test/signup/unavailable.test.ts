@@ -64,7 +64,7 @@ function slowed(store: Store, batch: number): Store {
       await wait(40)
       return Promise.all(signups.map(store.admit))
     },
-    { ...storeBounds, batch, parallel: 1, partial: 1 },
+    { ...storeBounds, batch, parallel: 1 },
   )
   return { ...store, admit: submit, isBehind }
 }

@@ -27,7 +27,7 @@ function handCommit() {
 }
 
 const range = (length: number, from = 0) => Array.from({ length }, (_, i) => from + i)
-const bounds: BatchBounds = { batch: 2, queue: 10_000, timeout: 60_000, parallel: 2, partial: 2 }
+const bounds: BatchBounds = { batch: 2, queue: 10_000, timeout: 60_000, parallel: 2 }
 const soon = () => new Promise(resolve => setImmediate(() => setImmediate(resolve)))
 
 /** What became of each so far. */
@@ -76,27 +76,6 @@ describe('group commit', () => {
     finishAll()
     assert.deepEqual(await Promise.all([...first.slice(2), ...crowd.slice(0, 5)]), range(7, 2).map(String))
     await refused
-  })
-
-  test('one that is not full waits until fewer are under way; those who come meanwhile share it, in their order', async () => {
-    const { begun, commit, finishAll } = handCommit()
-    const queue = batches(commit, { ...bounds, batch: 4, partial: 1 })
-    const answers = [queue.submit(0)]
-    await soon()
-    for (const item of range(3, 1)) {
-      answers.push(queue.submit(item))
-      await soon()
-    }
-    assert.equal(begun.length, 1)
-    answers.push(queue.submit(4))
-    await soon()
-    assert.deepEqual(
-      begun.map(({ items }) => items),
-      [[0], range(4, 1)],
-      'a full one does not wait',
-    )
-    finishAll()
-    await Promise.all(answers)
   })
 
   test('drain answers everybody who was accepted and refuses the next', async () => {

@@ -48,12 +48,6 @@ export const answersEarly = [
 export const broken: Readonly<Record<string, readonly Edit[]>> = {
   'answers before the sync': [answersBeforeCommit],
   'answers a known address before the sync of its contact': [
-    // Otherwise the signup that finds the contact waits for the batch that added it.
-    {
-      file: 'store/store.ts',
-      from: 'const partial = database.statement === null ? 1 : storeBounds.parallel',
-      to: 'const partial = storeBounds.parallel',
-    },
     {
       file: 'store/sqlite/database.ts',
       from: '        if (changed !== before) sync.committed()\n',
