@@ -1,5 +1,5 @@
 import { Command, CommanderError, Option } from 'commander'
-import { version } from './app/start.ts'
+import { version } from './app/version.ts'
 import { loadConfig } from './config/load.ts'
 import { OperatorError } from './config/operator.ts'
 import type { Environment, SettingsTable } from './config/readers.ts'

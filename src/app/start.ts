@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { AdminServer } from '../admin/server.ts'
@@ -28,10 +27,7 @@ import {
 import { cleanUp } from './cleanup.ts'
 import { routesOf } from './routes.ts'
 import { stop } from './shutdown.ts'
-
-export const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string
-}
+import { version } from './version.ts'
 
 /** The running service. */
 export interface Service {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { summary } from '../delivery/throttle.ts'
-import { call, deadline } from '../http-client/call.ts'
+import { call } from '../http-client/call.ts'
+import { deadline } from '../http-client/deadline.ts'
 import type { Challenge, ChallengeChoice, ChallengeParts, Verdict } from './index.ts'
 import { type Vendor, vendors } from './vendors.ts'
 

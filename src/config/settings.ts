@@ -1,7 +1,6 @@
 import { trustedProxies } from '../http/client-address.ts'
 import { httpUrl, isPrivate } from '../http-client/addresses.ts'
 import { inviteLink, mailbox, smtpUrl } from '../mail/settings.ts'
-import { isSecret } from '../notify/webhook.ts'
 import { vendorNames } from '../providers/list.ts'
 import { providerFields } from '../providers/vendor.ts'
 import { readStoreLocation } from '../store/location.ts'
@@ -41,6 +40,13 @@ const origins = {
 const webhookUrl = {
   allowed: 'must be an http or https address without user and fragment',
   read: (text: string) => httpUrl(text)?.href,
+}
+
+/** Whether a text is a Standard Webhooks secret: `whsec_` and 24 to 64 bytes in base64. */
+export function isSecret(text: string): boolean {
+  const [, encoded = ''] = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/.exec(text) ?? []
+  const { length } = Buffer.from(encoded, 'base64')
+  return length >= 24 && length <= 64
 }
 
 const webhookSecrets = {

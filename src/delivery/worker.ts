@@ -1,5 +1,6 @@
 import type { Log } from '../config/operator.ts'
-import { deadline, type Failure } from '../http-client/call.ts'
+import type { Failure } from '../http-client/call.ts'
+import { deadline } from '../http-client/deadline.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Delivery, Settlement } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'

@@ -56,10 +56,6 @@ const agent = new Agent({ connect: { timeout: 2_000 }, maxResponseSize: LONGEST,
 const NOT_SENT =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_\w+|E(?:HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT|ERR_SSL_\w+|ERR_TLS_\w+|CERT_\w+|\w+_CERT(?:_\w+)?|UNABLE_TO_\w+)$/
 
-/** A signal for all the calls of one attempt, which have so many milliseconds in all. */
-export const deadline = (milliseconds: number, stop: AbortSignal): AbortSignal =>
-  AbortSignal.any([stop, AbortSignal.timeout(milliseconds)])
-
 /**
  * Makes one call to an address that the operator chose. Never rejects. Redirects are not followed: a key or a signature is
  * for the configured address alone.

@@ -1,4 +1,5 @@
-import { call, deadline, type Failure, failureOf } from '../http-client/call.ts'
+import { call, type Failure, failureOf } from '../http-client/call.ts'
+import { deadline } from '../http-client/deadline.ts'
 import { defuseLinks, ZERO_WIDTH_SPACE } from '../mail/template.ts'
 import type { Channel } from './channel.ts'
 import { secretsIn } from './webhook.ts'

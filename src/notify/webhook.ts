@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import type { OwnDestination } from '../delivery/destination.ts'
-import { call, deadline, failureOf, type Reply } from '../http-client/call.ts'
+import { call, failureOf, type Reply } from '../http-client/call.ts'
+import { deadline } from '../http-client/deadline.ts'
 import { newsKinds } from '../signup/contact.ts'
 
 interface WebhookSettings {
@@ -9,13 +10,6 @@ interface WebhookSettings {
   readonly url: string
   /** One, or two while it is changed: each of them signs. */
   readonly secrets: readonly string[]
-}
-
-/** Whether a text is a Standard Webhooks secret: `whsec_` and 24 to 64 bytes in base64. */
-export function isSecret(text: string): boolean {
-  const [, encoded = ''] = /^whsec_((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)$/.exec(text) ?? []
-  const { length } = Buffer.from(encoded, 'base64')
-  return length >= 24 && length <= 64
 }
 
 /** Milliseconds for one attempt. */

@@ -1,5 +1,6 @@
 import type { Creation, DeliveryResult, Provider } from '../delivery/destination.ts'
-import { call, deadline, failureOf } from '../http-client/call.ts'
+import { call, failureOf } from '../http-client/call.ts'
+import { deadline } from '../http-client/deadline.ts'
 import { type Contact, EMAIL_PATTERN, emailKey, newsKinds } from '../signup/contact.ts'
 import type { Choice } from './settings.ts'
 import type { Api } from './vendor.ts'
