@@ -19,7 +19,7 @@ export interface Running {
 }
 
 /**
- * The course of a stop in milliseconds, whatever the database and the outside do. First the outbound calls that visitors
+ * The timeline of a stop in milliseconds, whatever the database and the outside do. First the outbound calls that visitors
  * wait for are aborted, then the others; they are repeated later.
  */
 const VISITOR_GRACE = 4_000

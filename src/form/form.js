@@ -184,7 +184,7 @@ function draw(host) {
     const { is, outcome, text, ...delay } = await attempt(signup)
     if (is === 'joined') host.dispatchEvent(new CustomEvent('joined', { bubbles: true, detail: { outcome } }))
     if ((is === 'joined' || is === 'refused') && isKept(signup)) delete localStorage[KEY]
-    // The visitor may have corrected it meanwhile.
+    // The visitor may have corrected it since.
     if (pending !== signup) return
     if (is === 'late') return postpone(signup, delay)
     pending = undefined

@@ -1,7 +1,7 @@
 import type { Config } from '../config/load.ts'
 import { ask, counted, counter, type ExitCode, fail, type Io, misused, print } from '../operate/output.ts'
 import type { SignupTargets } from '../store/activate.ts'
-import type { Changed, Course } from '../store/bulk.ts'
+import type { BulkOptions, Changed } from '../store/bulk.ts'
 import type { Database } from '../store/database.ts'
 import { withDatabase } from '../store/open.ts'
 import { countHeld, discard, type HeldFilter, release } from './store.ts'
@@ -22,7 +22,7 @@ export async function releaseHeld(
   const which = chosen(addresses, options)
   if (which === null) return misused(io, HOW)
   return withDatabase(store, async database => {
-    const code = await decide('released', io, course => release(database, which, targets, course))
+    const code = await decide('released', io, bulk => release(database, which, targets, bulk))
     if (code === 0 && provider !== null) {
       await print(io, [`The running service hands them over to ${provider.vendor.title}.\n`])
     }
@@ -41,7 +41,7 @@ export async function discardHeld(
   if (which === null) return misused(io, HOW)
   return withDatabase(store, async database => {
     const refused = await ask(io, yes, await question(database, which))
-    return refused ?? decide('discarded', io, course => discard(database, which, course))
+    return refused ?? decide('discarded', io, bulk => discard(database, which, bulk))
   })
 }
 
@@ -62,7 +62,7 @@ function chosen(addresses: readonly string[], { all, ...filter }: DecideOptions)
   return addresses.length > 0 ? { addresses } : filter
 }
 
-async function decide(done: string, io: Io, change: (course: Course) => Promise<Changed>): Promise<ExitCode> {
+async function decide(done: string, io: Io, change: (bulk: BulkOptions) => Promise<Changed>): Promise<ExitCode> {
   const progress = counter(io)
   const onProgress = (looked: number) => progress.show(done, looked)
   const { done: count, missing } = await change({ onProgress, signal: io.signal }).finally(progress.end)

@@ -12,9 +12,9 @@ export interface HoldRules {
 /** What a store remembers of those who came before, while it decides about a candidate. */
 interface AdmissionWindow {
   /** Whether a contact has this mailbox. */
-  knows(mailbox: string): boolean
+  mailboxExists(mailbox: string): boolean
   /** Whether fewer than the limit were let in within the window. */
-  hasRoom(): boolean
+  underLimit(): boolean
 }
 
 /** What is looked up for a candidate. */
@@ -35,9 +35,9 @@ type Rule = (candidate: Candidate, window: AdmissionWindow) => boolean
 /** Whether a candidate is held, by the reason that is stored. The first that says so counts. */
 const rules: Readonly<Record<HoldReason, Rule>> = {
   'link-in-name': ({ signup, watched }) => watched && hasLink(signup),
-  'same-mailbox': ({ mailbox }, { knows }) => mailbox !== null && knows(mailbox),
+  'same-mailbox': ({ mailbox }, { mailboxExists }) => mailbox !== null && mailboxExists(mailbox),
   unverified: ({ signup }) => signup.unverified === true,
-  'above-limit': (_, { hasRoom }) => !hasRoom(),
+  'above-limit': (_, { underLimit }) => !underLimit(),
 }
 
 /** Null: the candidate is let in. */

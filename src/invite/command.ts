@@ -69,8 +69,8 @@ export async function inviteContacts(
     }
     const progress = counter(io)
     const onProgress = (looked: number) => progress.show('inviting', looked)
-    const course = { onProgress, signal: io.signal }
-    const changed = await invite(database, which, next, targets, course).finally(progress.end)
+    const bulk = { onProgress, signal: io.signal }
+    const changed = await invite(database, which, next, targets, bulk).finally(progress.end)
     return report(changed, note, io)
   })
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { addDeliveries, type SignupTargets } from '../store/activate.ts'
-import { type Changed, type Course, changeContacts, lockInState } from '../store/bulk.ts'
+import { type BulkOptions, type Changed, changeContacts, lockInState } from '../store/bulk.ts'
 import { type ContactFilter, conditionsOf } from '../store/contacts.ts'
 import type { Database, Tx } from '../store/database.ts'
 
@@ -31,7 +31,7 @@ export const invite = (
   filter: ContactFilter,
   most: number | undefined,
   targets: InvitationTargets,
-  course: Course,
+  bulk: BulkOptions,
 ): Promise<Changed> =>
   changeContacts(
     database,
@@ -40,7 +40,7 @@ export const invite = (
       database.requireRoom()
       return inviteSome(tx, numbers, targets)
     },
-    course,
+    bulk,
     most,
   )
 
@@ -69,7 +69,7 @@ export const inviteAgain = (
   database: Database,
   addresses: readonly string[],
   { eventName, destinations }: InvitationTargets,
-  course: Course,
+  bulk: BulkOptions,
 ): Promise<Changed> =>
   changeContacts(
     database,
@@ -84,7 +84,7 @@ export const inviteAgain = (
       await addDeliveries(tx, again, 'invited', destinations)
       return again.length
     },
-    course,
+    bulk,
   )
 
 /** An invitation, as the owner's app sees it; null: no contact has this code. */

@@ -54,8 +54,8 @@ export async function replayDeliveries(
   if (numbers.length === 0) {
     const line = counter(io)
     const onProgress = (looked: number) => line.show('replaying', looked)
-    const course = { signal: io.signal, onProgress }
-    const replayed = await withDatabase(store, database => replayAbandoned(database, destination, course)).finally(
+    const bulk = { signal: io.signal, onProgress }
+    const replayed = await withDatabase(store, database => replayAbandoned(database, destination, bulk)).finally(
       line.end,
     )
     if (replayed === 0) return fail(io, 'nothing was found.')

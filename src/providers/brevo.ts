@@ -39,7 +39,7 @@ export const brevo: Vendor<typeof settings> = {
     const body = {
       // Letters, digits, - and _ are allowed.
       event_name: name.replaceAll(/[^A-Za-z0-9_-]/g, '_'),
-      // By its address, a contact that was deleted meanwhile would be created anew; not so by its id.
+      // By its address, a contact that was deleted since would be created anew; not so by its id.
       identifiers: providerId === undefined ? { email_id: email } : { contact_id: Number(providerId) },
       event_properties: code === undefined ? source : { ...source, code },
     }

@@ -67,7 +67,7 @@ export const hubspot: Vendor<typeof settings> = {
         'look for the address in HubSpot, under Contacts: it is a secondary one of a contact with another address'
       return { is: 'by hand', how }
     }
-    // By its address, one who is gone meanwhile would be blocked for good.
+    // By its address, one who is gone since would be blocked for good.
     return post('delete a contact permanently', `${CONTACTS}/gdpr-delete`, { objectId })
   },
 }

@@ -10,7 +10,7 @@ import type { Database, Tx } from './database.ts'
 export const STEP = 500
 export const REST = 50
 
-export interface Course {
+export interface BulkOptions {
   /** Ends it between two steps. What was done stays done, and the rest is as it was. */
   readonly signal: AbortSignal
   /** Called after each step with the rows that were looked at so far. */
@@ -28,7 +28,7 @@ interface Steps {
 export async function forEachPage(
   database: Database,
   { page, change }: Steps,
-  { signal, onProgress }: Course,
+  { signal, onProgress }: BulkOptions,
   most = Number.POSITIVE_INFINITY,
 ): Promise<number> {
   let [above, looked, changed] = [0, 0, 0]
@@ -37,7 +37,7 @@ export async function forEachPage(
     // Apart from the change, since it needs no lock.
     const numbers = await database.read(tx => page(tx, above, limit))
     if (numbers.length === 0) break
-    // What a lost answer did cannot be told from what somebody else did meanwhile.
+    // What a lost answer did cannot be told from what somebody else did.
     changed += await database.transaction(tx => change(tx, numbers), { repeatable: false })
     above = numbers.at(-1)!
     looked += numbers.length
@@ -59,7 +59,7 @@ export async function changeContacts(
   database: Database,
   filter: ContactFilter & { readonly state: ContactState },
   change: Steps['change'],
-  course: Course,
+  bulk: BulkOptions,
   most?: number,
 ): Promise<Changed> {
   const { addresses, state } = filter
@@ -75,7 +75,7 @@ export async function changeContacts(
     )
     return rows.map(({ number }) => number)
   }
-  return { done: await forEachPage(database, { page, change }, course, most), missing }
+  return { done: await forEachPage(database, { page, change }, bulk, most), missing }
 }
 
 async function notIn(tx: Tx, state: ContactState, addresses: readonly string[]): Promise<Changed['missing']> {

@@ -20,7 +20,7 @@ export interface Store extends Pick<Database, 'transaction' | 'read' | 'statemen
   claim(destination: string, most: number, address?: string): Promise<readonly Delivery[]>
   /** Ends an attempt. False: its lease was lost, and nothing was changed. */
   settle(delivery: Delivery, settlement: Settlement): Promise<boolean>
-  /** Counts everything. All who ask meanwhile share it: among millions it takes a second. */
+  /** Counts everything. Simultaneous calls share one count: among millions it takes a second. */
   counts(): Promise<Counts>
   /** A random value that all instances share. */
   secret(name: string): Promise<string>

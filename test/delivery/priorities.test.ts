@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { course, forEachEngine, signup } from '../store/place.ts'
+import { bulk, forEachEngine, signup } from '../store/place.ts'
 
 forEachEngine('deliveries to one destination', place => {
   test('confirmations go before welcomes, and those before invitations', async t => {
     const here = await place(t)
     const before = await here.open({ destinations: ['mail'] })
     for (const name of ['Ada', 'Grace']) await before.admit(signup(name, `${name}@example.com`))
-    await here.operator.invite({}, 2, { eventName: 'waitlist.invited', destinations: ['mail'] }, course)
+    await here.operator.invite({}, 2, { eventName: 'waitlist.invited', destinations: ['mail'] }, bulk)
     await here.sql("update delivery set due_at = 0 where kind = 'invited'")
     await before.close()
     const store = await here.open({ destinations: ['mail'], confirmation: 'mail' })

@@ -8,7 +8,7 @@ import { countHeld, discard, type HeldFilter, release } from '../../src/holds/st
 import { type ImportOptions, type ImportRow, importContacts } from '../../src/import/store.ts'
 import { countInvitable, type InvitationTargets, invitationOf, invite } from '../../src/invite/store.ts'
 import type { SignupTargets } from '../../src/store/activate.ts'
-import type { Course } from '../../src/store/bulk.ts'
+import type { BulkOptions } from '../../src/store/bulk.ts'
 import { type ContactFilter, contactPages, countContacts, newestContacts, personOf } from '../../src/store/contacts.ts'
 import { countAll } from '../../src/store/counts.ts'
 import type { Database, Tx } from '../../src/store/database.ts'
@@ -36,8 +36,8 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
       reading(tx => listDeliveries(tx, filter, limit)),
     replay: (numbers: readonly number[]) =>
       using(database => database.transaction(tx => replay(tx, numbers), { repeatable: false })),
-    replayAbandoned: (destination: string | undefined, course: Course) =>
-      using(database => replayAbandoned(database, destination, course)),
+    replayAbandoned: (destination: string | undefined, bulk: BulkOptions) =>
+      using(database => replayAbandoned(database, destination, bulk)),
     backlog: () => reading(backlogOf),
     counts: () => reading(countAll),
     traces: (email: string) => reading(tx => tracesOf(tx, email)),
@@ -48,12 +48,12 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
         return traces
       }),
     countHeld: (filter: HeldFilter) => reading(tx => countHeld(tx, filter)),
-    release: (filter: HeldFilter, targets: SignupTargets, course: Course) =>
-      using(database => release(database, filter, targets, course)),
-    discard: (filter: HeldFilter, course: Course) => using(database => discard(database, filter, course)),
+    release: (filter: HeldFilter, targets: SignupTargets, bulk: BulkOptions) =>
+      using(database => release(database, filter, targets, bulk)),
+    discard: (filter: HeldFilter, bulk: BulkOptions) => using(database => discard(database, filter, bulk)),
     countInvitable: (filter: ContactFilter, most?: number) => reading(tx => countInvitable(tx, filter, most)),
-    invite: (filter: ContactFilter, most: number | undefined, targets: InvitationTargets, course: Course) =>
-      using(database => invite(database, filter, most, targets, course)),
+    invite: (filter: ContactFilter, most: number | undefined, targets: InvitationTargets, bulk: BulkOptions) =>
+      using(database => invite(database, filter, most, targets, bulk)),
     addressOf: (code: string) => reading(async tx => (await invitationOf(tx, code))?.email),
     async importContacts(batches: AsyncIterable<readonly ImportRow[]>, options: ImportOptions) {
       const importInto = (database: Database) => importContacts(database, batches, options)

@@ -29,4 +29,4 @@ export async function storeAt(place: string | StoreLocation, options: StoreAtOpt
 export const operatorAt = (path: string) => operatorOf({ store: { kind: 'sqlite', path } })
 
 /** Of changes that nothing ends. */
-export const course = { signal: new AbortController().signal }
+export const bulk = { signal: new AbortController().signal }

@@ -63,7 +63,7 @@ describe('an address or a link in a name', () => {
 
 describe('the reason to hold', () => {
   const rules = { above: { count: 5, time: 1_000 }, suspicious: true }
-  const open = { knows: () => false, hasRoom: () => true }
+  const open = { mailboxExists: () => false, underLimit: () => true }
   const who = { name: 'Ada', email: 'Ada@X.Example.com', unverified: undefined }
 
   test('each rule alone', () => {
@@ -71,8 +71,8 @@ describe('the reason to hold', () => {
       const all = { ...rules, ...given }
       return holdReasonOf(candidateOf({ ...who, ...signup }, all), { ...open, ...window })
     }
-    const full = { hasRoom: () => false }
-    const known = { knows: () => true }
+    const full = { underLimit: () => false }
+    const known = { mailboxExists: () => true }
     assert.equal(reason({}), null)
     assert.equal(reason({ unverified: true }, {}, { suspicious: false }), 'unverified')
     assert.equal(reason({ name: 'evil.com' }), 'link-in-name')
@@ -87,7 +87,7 @@ describe('the reason to hold', () => {
     const reason = (given: object, rooms = open) =>
       holdReasonOf(candidateOf({ ...who, unverified: true, ...given }, rules), { ...open, ...rooms })
     assert.equal(reason({ name: 'evil.com' }), 'link-in-name')
-    assert.equal(reason({ email: 'a.da@gmail.com' }, { ...open, knows: () => true }), 'same-mailbox')
-    assert.equal(reason({}, { ...open, hasRoom: () => false }), 'unverified')
+    assert.equal(reason({ email: 'a.da@gmail.com' }, { ...open, mailboxExists: () => true }), 'same-mailbox')
+    assert.equal(reason({}, { ...open, underLimit: () => false }), 'unverified')
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { OperatorError } from '../../src/config/operator.ts'
 import type { Imported, ImportOptions, ImportRow } from '../../src/import/store.ts'
-import { course, forEachEngine, type MakePlace, type Place, signup, uuidV7 } from '../store/place.ts'
+import { bulk, forEachEngine, type MakePlace, type Place, signup, uuidV7 } from '../store/place.ts'
 
 const row = (name: string, email: string, more: Partial<ImportRow> = {}): ImportRow => ({
   signup: signup(name, email),
@@ -14,7 +14,7 @@ const add = ({ operator }: Pick<Place, 'operator'>, rows: readonly ImportRow[], 
   const batches = (async function* () {
     for (let i = 0; i < rows.length; i += 500) yield rows.slice(i, i + 500)
   })()
-  return operator.importContacts(batches, { targets: null, dryRun: false, onProgress() {}, ...course, ...more })
+  return operator.importContacts(batches, { targets: null, dryRun: false, onProgress() {}, ...bulk, ...more })
 }
 
 const contactsOf = ({ operator }: Pick<Place, 'operator'>) => Array.fromAsync(operator.contacts({}))

@@ -3,10 +3,10 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { invitationOf, inviteAgain, redeem } from '../../src/invite/store.ts'
 import { eventId, eventOf } from '../../src/signup/contact.ts'
-import type { Course } from '../../src/store/bulk.ts'
+import type { BulkOptions } from '../../src/store/bulk.ts'
 import type { ContactFilter } from '../../src/store/contacts.ts'
 import type { Store } from '../../src/store/store.ts'
-import { course, emailsOf, forEachEngine, type MakePlace, signup } from '../store/place.ts'
+import { bulk, emailsOf, forEachEngine, type MakePlace, signup } from '../store/place.ts'
 
 const destinations = ['webhook', 'mail']
 const targets = { eventName: 'waitlist.invited', destinations }
@@ -27,7 +27,7 @@ async function listed(place: MakePlace, t: TestContext, count: number) {
   return {
     ...here,
     store,
-    invite: (most?: number, filter: ContactFilter = {}) => operator.invite(filter, most, targets, course),
+    invite: (most?: number, filter: ContactFilter = {}) => operator.invite(filter, most, targets, bulk),
     invited: async () => Array.fromAsync(operator.contacts({ state: 'invited' })),
   }
 }
@@ -45,7 +45,7 @@ forEachEngine('invitations', place => {
     for (const each of await store.claim('mail', 10)) await store.settle(each, { is: 'delivered' })
     await codeIn(store).redeem(codes[1]!)
     const given = ['V1@example.com', 'v2@example.com', 'v4@example.com', 'nobody@example.com']
-    const changed = await command(database => inviteAgain(database, given, targets, course))
+    const changed = await command(database => inviteAgain(database, given, targets, bulk))
     assert.equal(changed.done, 1)
     assert.deepEqual(changed.missing, [
       { address: 'v4@example.com', state: 'listed' },
@@ -119,7 +119,7 @@ forEachEngine('invitations', place => {
     await Promise.all(emails.map(email => store.admit(signup('Visitor', email))))
     for (const each of await store.claim('webhook', 2_000)) void store.settle(each, { is: 'delivered' })
     const order = (await Array.fromAsync(operator.contacts({}))).map(({ email }) => email)
-    const invite = (most: number, given: Course = course) =>
+    const invite = (most: number, given: BulkOptions = bulk) =>
       operator.invite({}, most, { ...targets, destinations: ['webhook'] }, given)
     const stop = new AbortController()
     const stopped = await invite(800, { signal: stop.signal, onProgress: () => stop.abort() })

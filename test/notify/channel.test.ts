@@ -7,7 +7,7 @@ import { LAG } from '../../src/notify/cursor.ts'
 import { outageSentence } from '../../src/notify/sentences.ts'
 import { keptLog } from '../harness/kept-log.ts'
 import { type Received, startReceiver } from '../harness/receiver.ts'
-import { course, type MakePlace, onSqlite, signup } from '../store/place.ts'
+import { bulk, type MakePlace, onSqlite, signup } from '../store/place.ts'
 
 const running = new AbortController().signal
 
@@ -90,7 +90,7 @@ test('all who joined and were invited since the last message share one, a minute
   await joins('Ada', 'Grace')
   await worker.once()
   await joins('Eve')
-  await here.operator.invite({}, 1, { eventName: 'waitlist.invited', destinations: [] }, course)
+  await here.operator.invite({}, 1, { eventName: 'waitlist.invited', destinations: [] }, bulk)
   await here.sql('update contact set invited_at = $1 where invited_at is not null', [clock.now - LAG])
   // Of this process or another, for the database has the cursor.
   await open().once()

@@ -4,7 +4,7 @@ import { claimDigest, type Digest, LAG, openChannel, settleDigest } from '../../
 import { activate } from '../../src/store/activate.ts'
 import { LEASE, tryAcquireLock } from '../../src/store/outbox.ts'
 import type { Store } from '../../src/store/store.ts'
-import { course, forEachEngine, handClock, type MakePlace, signup } from '../store/place.ts'
+import { bulk, forEachEngine, handClock, type MakePlace, signup } from '../store/place.ts'
 
 const INTERVAL = 120_000
 
@@ -37,7 +37,7 @@ forEachEngine('a channel', place => {
     assert.equal(await claim(store), null)
     await join(store, 'Ada', 'Grace', 'Eve')
     clock.pass(LAG)
-    await here.operator.invite({}, 2, { eventName: 'waitlist.invited', destinations: [] }, course)
+    await here.operator.invite({}, 2, { eventName: 'waitlist.invited', destinations: [] }, bulk)
     await here.sql('update contact set invited_at = created_at where invited_at is not null')
     const { channel, joined, invited, doubt } = await digest(store)
     assert.deepEqual([channel, joined, invited, doubt], ['chat', 3, 2, false])

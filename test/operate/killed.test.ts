@@ -13,7 +13,7 @@ import { logOf, runCommand, runProgram, spawnProgram, until } from '../harness/p
 import { startReceiver } from '../harness/receiver.ts'
 import { seeded, seedOf } from '../harness/seed.ts'
 import { isSlow } from '../harness/slow.ts'
-import { course, forEachEngine, type Place, signup } from '../store/place.ts'
+import { bulk, forEachEngine, type Place, signup } from '../store/place.ts'
 
 const skip = !isSlow && 'it runs in .ci/run'
 const KILLS = 3
@@ -44,7 +44,7 @@ async function fill({ open, operator, sql }: Place, state: 'held' | 'listed'): P
   const batches = (async function* () {
     yield rows
   })()
-  await operator.importContacts(batches, { targets: null, dryRun: false, onProgress() {}, ...course })
+  await operator.importContacts(batches, { targets: null, dryRun: false, onProgress() {}, ...bulk })
   if (state === 'held') await sql("update contact set state = 'held', reason = 'above-limit' returning 1")
 }
 

@@ -6,7 +6,7 @@ import { openChannel } from '../../src/notify/cursor.ts'
 import type { Database } from '../../src/store/database.ts'
 import { dump, load } from '../../src/store/dump.ts'
 import {
-  course,
+  bulk,
   emailsOf,
   forEachEngine,
   type MakePlace,
@@ -58,7 +58,7 @@ async function rich(place: MakePlace, t: TestContext): Promise<Place> {
     { addresses: ['ada@example.com'] },
     1,
     { eventName: 'invited', destinations: ['mail'] },
-    course,
+    bulk,
   )
   await pendingNow(store, 'gone@example.com')
   await here.operator.erase('gone@example.com')

@@ -150,7 +150,7 @@ export const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[
 
 export const DAY = 86_400_000
 
-export { course } from '../harness/store.ts'
+export { bulk } from '../harness/store.ts'
 
 export const idOf = (admission: Admission): string => (admission.is === 'listed now' ? admission.contactId : '')
 export const emailsOf = (deliveries: readonly Delivery[]) => deliveries.map(({ contact }) => contact.email)

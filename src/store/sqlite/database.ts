@@ -127,7 +127,7 @@ export function sqliteDatabase({ path: given, log, clock = Date.now }: SqliteOpt
     return shortening
   }
 
-  /** Transactions wait meanwhile. */
+  /** No transaction begins until it ends. */
   async function hold(): Promise<void> {
     await shortening
     const left = await shorten(mustEmpty ? 'truncate' : 'restart')

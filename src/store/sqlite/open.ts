@@ -201,7 +201,7 @@ function createTables(database: DatabaseSync, path: string): void {
   requireOwnSchema(database, path)
   if (read(database, 'pragma user_version') === SCHEMA_VERSION) return
   database.exec('begin immediate')
-  // Another process may have made them meanwhile.
+  // Another process may have made them since.
   if (read(database, 'pragma user_version') !== SCHEMA_VERSION) {
     database.exec(
       `${sqliteSchema()}; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${SCHEMA_VERSION}`,

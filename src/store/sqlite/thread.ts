@@ -13,7 +13,7 @@ export type Request =
   | { readonly do: 'read'; readonly text: string; readonly values?: readonly Value[] | undefined }
   | { readonly do: 'checkpoint'; readonly how: Checkpoint }
 
-/** `passive`: beside those who commit. With the others nobody commits meanwhile, and the log is begun anew, or emptied. */
+/** `passive`: beside those who commit. With the others nobody commits, and the log is begun anew, or emptied. */
 export type Checkpoint = 'passive' | 'restart' | 'truncate'
 
 export type Answer =
@@ -30,7 +30,7 @@ export interface ThreadData {
 
 /** Pages that are left for the next step. */
 const REST = 250
-/** Rounds of one step: signups go on meanwhile. */
+/** Rounds of one step, beside signups. */
 const ROUNDS = 3
 
 /** Milliseconds that it waits for a lock: with that of writers, restart and truncate wait for those who read. */
