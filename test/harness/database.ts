@@ -3,17 +3,17 @@ import type { StoredContact } from '../store/place.ts'
 
 export type RunSql = (statement: string) => Promise<readonly Record<string, unknown>[]>
 
+/** Every contact as `StoredContact`, for both engines. */
+export const STORED_CONTACTS =
+  'select id, name, email, state, provider_id as "providerId", case when event_at is null then 0 else 1 end as events,' +
+  ' cast((select count(*) from delivery where contact = contact.number) as int) as deliveries from contact order by number'
+
 /** Reads a database file beside whoever writes it, by a connection of its own. */
 export function contactsIn(path: string): StoredContact[] {
   return withDatabase(path, database => {
     // All of it as it stood at one moment: somebody writes beside us.
     database.exec('begin')
-    const rows = database
-      .prepare(
-        'select id, name, email, state, provider_id as providerId, event_at is not null as events,' +
-          ' (select count(*) from delivery where contact = contact.number) as deliveries from contact order by number',
-      )
-      .all() as unknown as StoredContact[]
+    const rows = database.prepare(STORED_CONTACTS).all() as unknown as StoredContact[]
     const { n: all } = database.prepare('select count(*) as n from delivery').get() as { n: number }
     const counted = rows.reduce((sum, { deliveries }) => sum + deliveries, 0)
     if (counted !== all) throw new Error(`${all} deliveries, but ${counted} belong to a contact`)

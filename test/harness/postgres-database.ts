@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import pg from 'pg'
 import type { StoredContact } from '../store/place.ts'
-import type { RunSql } from './database.ts'
+import { type RunSql, STORED_CONTACTS } from './database.ts'
 import { until } from './program.ts'
 
 /** Lends a connection of its own to a database. */
@@ -51,13 +51,7 @@ export function completedAt(url: string): Promise<void> {
 }
 
 /** Reads a database beside whoever writes it, by a connection of its own. */
-export async function contactsIn(url: string): Promise<StoredContact[]> {
-  return rowsIn(
-    url,
-    'select id, name, email, state, provider_id as "providerId", (event_at is not null)::int as events,' +
-      ' (select count(*)::int from delivery where contact = contact.number) as deliveries from contact order by number',
-  )
-}
+export const contactsIn = (url: string): Promise<StoredContact[]> => rowsIn(url, STORED_CONTACTS)
 
 export const rowsIn = <Row>(url: string, text: string, values: readonly unknown[] = []): Promise<Row[]> =>
   withPostgresDatabase(url, async client => (await client.query(text, [...values])).rows)

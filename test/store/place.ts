@@ -11,6 +11,7 @@ import { withDatabase } from '../../src/store/open.ts'
 import type { Delivery } from '../../src/store/outbox.ts'
 import type { Admission } from '../../src/store/signups.ts'
 import type { Store } from '../../src/store/store.ts'
+import { STORED_CONTACTS } from '../harness/database.ts'
 import { quickFolder } from '../harness/folder.ts'
 import { type Operator, operatorOf } from '../harness/operator.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
@@ -128,12 +129,7 @@ export interface StoredContact {
 }
 
 export const stored = async ({ sql }: Place): Promise<readonly StoredContact[]> =>
-  (
-    await sql<StoredContact>(
-      'select id, name, email, state, provider_id as "providerId", case when event_at is null then 0 else 1 end as events,' +
-        ' (select count(*) from delivery where contact = contact.number) as deliveries from contact order by number',
-    )
-  ).map(row => ({ ...row }))
+  (await sql<StoredContact>(STORED_CONTACTS)).map(row => ({ ...row }))
 
 /** A clock that stands until time passes, or it is set ahead or back. */
 export function handClock() {
