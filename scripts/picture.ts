@@ -1,6 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { openPage, startBrowser } from '../test/harness/browser.ts'
-import { landing } from '../test/harness/landing.ts'
+import { landing, openPage, startBrowser } from '../test/harness/browser.ts'
 import { startService } from '../test/harness/service.ts'
 
 /** Photographs the landing page of the examples with its form in use: `npx node scripts/picture.ts`. */

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { isSlow } from './harness/slow.ts'
+import { isSlow } from './harness/environment.ts'
 
 const root = new URL('../', import.meta.url)
 

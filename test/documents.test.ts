@@ -8,9 +8,8 @@ import { signupCommand } from '../src/app/serve.ts'
 import { readConfig } from '../src/config/load.ts'
 import { allVendors, vendorNames } from '../src/providers/list.ts'
 import { anchorsOf, blocksOf, documents, linksIn, root, textOf } from './documents.ts'
-import { checkout } from './harness/checkout.ts'
 import { commandsIn } from './harness/command.ts'
-import { npmStart } from './harness/npm-start.ts'
+import { checkout, npmStart } from './harness/npm.ts'
 
 const all = documents()
 

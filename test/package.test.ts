@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { linksIn } from './documents.ts'
 import { clientOf } from './harness/client.ts'
+import { isSlow } from './harness/environment.ts'
 import { temporaryFolder } from './harness/folder.ts'
-import { packed } from './harness/packed.ts'
-import { isSlow } from './harness/slow.ts'
+import { packed } from './harness/npm.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { page as pageOf, policy } from '../../src/admin/page.ts'
 import { assertAccessible, openPage, startBrowser } from '../harness/browser.ts'
-import { isSlow } from '../harness/slow.ts'
+import { isSlow } from '../harness/environment.ts'
 import { million, nobody } from './snapshots.ts'
 
 /** A folder for pictures to look at. */

@@ -6,8 +6,8 @@ import { pageSentences } from '../../src/http/messages/sentences.ts'
 import { assertAccessible, openPage, startBrowser } from '../harness/browser.ts'
 import { clientOf } from '../harness/client.ts'
 import { sqlOn } from '../harness/database.ts'
+import { isSlow } from '../harness/environment.ts'
 import { startService, wholeFile } from '../harness/service.ts'
-import { isSlow } from '../harness/slow.ts'
 
 const started = isSlow ? await startBrowser(wholeFile) : { missing: 'it runs in .ci/run' }
 const skip = 'missing' in started && started.missing

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { assertAccessible, openPage, startBrowser } from '../harness/browser.ts'
+import { isSlow } from '../harness/environment.ts'
 import { startService, wholeFile } from '../harness/service.ts'
-import { isSlow } from '../harness/slow.ts'
 
 const started = isSlow ? await startBrowser(wholeFile) : { missing: 'it runs in .ci/run' }
 const skip = 'missing' in started && started.missing

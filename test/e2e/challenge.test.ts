@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contactsIn, withDatabase } from '../harness/database.ts'
+import { isSlow } from '../harness/environment.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { visit } from '../harness/load.ts'
 import { type Program, runProgram, spawnProgram } from '../harness/program.ts'
-import { isSlow } from '../harness/slow.ts'
 import { solved } from '../harness/solve.ts'
 
 const env = {

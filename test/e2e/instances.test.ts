@@ -1,14 +1,13 @@
 /** Identical instances over one PostgreSQL: the contract of the stores shows the same of stores on one database. */
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { isSlow } from '../harness/environment.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { isHealthy, stageInstances } from '../harness/instances.ts'
-import { Ledger } from '../harness/ledger.ts'
-import { load, visit } from '../harness/load.ts'
+import { Ledger, load, visit } from '../harness/load.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
 import { completedAt, contactsIn, endLeasesAt } from '../harness/postgres-database.ts'
 import { type Program, runProgram, until } from '../harness/program.ts'
-import { isSlow } from '../harness/slow.ts'
 import { assertOnce, CREATE, stage } from './provider.scene.ts'
 
 const skip = !isSlow && 'it runs in .ci/run'

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { contactsIn } from '../harness/database.ts'
+import { isSlow } from '../harness/environment.ts'
 import { visit } from '../harness/load.ts'
 import { exitInTime, hasSaid, until } from '../harness/program.ts'
-import { isSlow } from '../harness/slow.ts'
 import {
   assertOnce,
   CREATE,

@@ -6,7 +6,7 @@ import { openTelemetry } from '../../src/app/telemetry.ts'
 import { invitationRoute } from '../../src/invite/route.ts'
 import { invitationOf } from '../../src/invite/store.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { recordingLog } from '../harness/service.ts'
+import { recordingLog } from '../harness/log.ts'
 import { bulk, operatorAt, storeAt } from '../harness/store.ts'
 import { signup } from '../store/place.ts'
 

@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { hashSource } from '../../src/http/html.ts'
-import { assertAccessible, openPage, startBrowser } from '../harness/browser.ts'
-import { landing } from '../harness/landing.ts'
+import { assertAccessible, landing, openPage, startBrowser } from '../harness/browser.ts'
+import { isSlow } from '../harness/environment.ts'
 import { startService } from '../harness/service.ts'
-import { isSlow } from '../harness/slow.ts'
 
 const read = (path: string) => readFileSync(new URL(`../../examples/landing/${path}`, import.meta.url), 'utf8')
 const html = read('index.html')

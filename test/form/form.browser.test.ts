@@ -6,10 +6,18 @@ import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContextOptions, Route } from 'playwright-core'
 import { vendors } from '../../src/challenges/vendors.ts'
 import { type Kind, kinds, members, SECRET, SITE_KEY, startVerifier } from '../challenges/siteverify.fake.ts'
-import { assertAccessible, openPage, startBrowser } from '../harness/browser.ts'
+import {
+  assertAccessible,
+  FORM,
+  landing,
+  openPage,
+  POLICY,
+  pageWith,
+  SERVICE,
+  startBrowser,
+} from '../harness/browser.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { FORM, landing, POLICY, pageWith, SERVICE } from '../harness/landing.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
 import { pairIn } from '../harness/tls.ts'

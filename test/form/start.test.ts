@@ -5,11 +5,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { blocksOf, textOf } from '../documents.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
-import { checkout } from '../harness/checkout.ts'
 import { contactsIn } from '../harness/database.ts'
-import { npmStart } from '../harness/npm-start.ts'
+import { isSlow } from '../harness/environment.ts'
+import { checkout, npmStart } from '../harness/npm.ts'
 import { freePort } from '../harness/port.ts'
-import { isSlow } from '../harness/slow.ts'
 
 const written = (language: string) =>
   blocksOf(textOf('docs/start.md'))

@@ -1,13 +1,25 @@
 import assert from 'node:assert/strict'
-import { accessSync, constants, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { createRequire } from 'node:module'
 import { delimiter, dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import chromium, { inflate } from '@sparticuz/chromium'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, type Page, chromium as playwright } from 'playwright-core'
-import { inFolder, unpacked } from './browser-unpacked.ts'
 import { temporaryFolder } from './folder.ts'
+import { listening } from './port.ts'
+import { fixture } from './tls.ts'
 
 /**
  * The flags that the packed browser is meant to run with, without those that switch protections off: a test of CORS must
@@ -121,4 +133,78 @@ export async function assertAccessible(page: Page, where: string): Promise<void>
   const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
   const found = violations.map(({ id, nodes }) => [id, ...nodes.map(node => node.html)])
   assert.deepEqual(found, [], where)
+}
+
+/**
+ * The folder into which this was unpacked: once for all files, or in the folder of this one. Whoever comes before that
+ * is done unpacks it too; since it gets its name at the end, it is complete.
+ */
+export async function unpacked(own: string, name: string, unpack: () => Promise<unknown>): Promise<string> {
+  const done = join(process.env.WAITLIST_TEST_CHROMIUM ?? own, name)
+  if (existsSync(done)) return done
+  const folder = mkdtempSync(`${done}-`)
+  await inFolder(folder, unpack)
+  try {
+    renameSync(folder, done)
+  } catch (error) {
+    if (!existsSync(done)) throw error
+    rmSync(folder, { recursive: true })
+  }
+  return done
+}
+
+/** Works with another folder for what is temporary. */
+export async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const { TMPDIR } = process.env
+  process.env.TMPDIR = folder
+  try {
+    return await work()
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = TMPDIR
+  }
+}
+
+/** In a page: the address of its Waitlist. */
+export const SERVICE = 'https://waitlist.example.com'
+
+/** The one line of the documentation, in an element of its own. */
+export const FORM = `<script type="module" src="${SERVICE}/form.js"></script><waitlist-form></waitlist-form>`
+
+/** A page about nothing but its form. */
+export const pageWith = (form: string, root = 'lang="en"') => `<!doctype html><html ${root}><head><meta charset="utf-8">
+  <title>Join</title><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+  <link rel="icon" href="data:,"></head><body><main><h1>Join</h1>${form}</main></body></html>`
+
+/** Allows what the documentation says, and nothing else. */
+export const POLICY = `default-src 'none'; script-src ${SERVICE}; connect-src ${SERVICE}; img-src data:; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'`
+
+export interface Landing {
+  /** Under a name that is given, such as `www.shop.localhost`: browsers find all names in `localhost` on this machine. */
+  originAt(host: string): string
+  /** From now on the form of the page sends to this address. */
+  sendTo(service: string): void
+}
+
+/** Serves a page on an origin of its own until the test ends. */
+export async function landing(
+  test: Pick<TestContext, 'after'>,
+  page: string,
+  { tls = false, policy = POLICY } = {},
+): Promise<Landing> {
+  let address = ''
+  const addressed = (text: string) => text.replaceAll(SERVICE, address)
+  const answer: Parameters<typeof createServer>[1] = (_, response) =>
+    response
+      .setHeader('content-type', 'text/html')
+      .setHeader('content-security-policy', addressed(policy))
+      .end(addressed(page))
+  const pair = () => ({ cert: readFileSync(fixture('first.crt')), key: readFileSync(fixture('first.key')) })
+  const { port } = new URL(await listening(test, tls ? createTlsServer(pair(), answer) : createServer(answer)))
+  return {
+    originAt: host => `${tls ? 'https' : 'http'}://${host}:${port}`,
+    sendTo(service) {
+      address = service
+    },
+  }
 }

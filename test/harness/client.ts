@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { type ApiDocument, assertDocumented } from './document.ts'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
 
 export interface Answer {
   readonly status: number
@@ -54,4 +55,99 @@ export function assertRefused({ status, headers, text, json }: Answer, expected:
   // A page tells by this field what a person reads in the sentence.
   assert.equal(headers.get('waitlist-signup'), json.error.includes('your signup is saved') ? 'saved' : null)
   if (sentence !== undefined) assert.equal(json.error, sentence)
+}
+
+/** As much of an OpenAPI document as is needed to hold answers against it. */
+export interface ApiDocument {
+  readonly paths: Record<string, Record<string, { responses: Record<string, ApiResponse> }>>
+  readonly components: { readonly schemas: Record<string, object> }
+}
+interface ApiResponse {
+  readonly headers?: Record<string, { required?: boolean; schema: object }>
+  readonly content?: Record<string, { schema: object }>
+}
+
+/** Fields that every answer may have and that the document leaves to HTTP, to security practice and to CORS. */
+const undocumented = new Set([
+  'allow',
+  'access-control-allow-credentials',
+  'access-control-allow-origin',
+  'access-control-expose-headers',
+  'connection',
+  'content-length',
+  'content-security-policy',
+  'content-type',
+  'cross-origin-opener-policy',
+  'cross-origin-resource-policy',
+  'date',
+  'keep-alive',
+  'permissions-policy',
+  'referrer-policy',
+  'strict-transport-security',
+  'vary',
+  'x-content-type-options',
+  'x-frame-options',
+  'x-robots-tag',
+])
+
+export interface ReceivedAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: string
+}
+
+/**
+ * Holds an answer against the document: an undeclared status, field, media type or body fails.
+ * Paths that the document does not know are not judged.
+ */
+export function assertDocumented(document: ApiDocument, method: string, path: string, answer: ReceivedAnswer): void {
+  const operation = document.paths[path]?.[method === 'HEAD' ? 'get' : method.toLowerCase()]
+  if (operation === undefined) return
+  const { status, headers, body } = answer
+  const where = `${method} ${path} answered ${status}`
+  const declared = operation.responses[status] ?? operation.responses[`${String(status)[0]}XX`]
+  assert.ok(declared, `${where}, which the document does not declare`)
+
+  const fields = new Map(Object.entries(declared.headers ?? {}).map(([name, header]) => [name.toLowerCase(), header]))
+  for (const [name, header] of fields) {
+    const value = headers.get(name)
+    if (value === null) assert.ok(!header.required, `${where} without the field ${name}`)
+    else assertValid(document, header.schema, fieldValue(header.schema, value), `${where}: field ${name}`)
+  }
+  for (const name of headers.keys()) {
+    assert.ok(fields.has(name) || undocumented.has(name), `${where} with the undeclared field ${name}`)
+  }
+
+  if (method === 'HEAD' || declared.content === undefined) return assert.equal(body, '', `${where} with a body`)
+  const type = headers.get('content-type') ?? ''
+  const media = Object.entries(declared.content).find(([each]) => each.split(';')[0] === type.split(';')[0])
+  assert.ok(media, `${where} as ${type}, which the document does not declare`)
+  const value = type.includes('json') ? JSON.parse(body) : body
+  assertValid(document, media[1].schema, value, `${where}: body`)
+}
+
+const fieldValue = (schema: object, text: string) =>
+  'type' in schema && schema.type === 'integer' ? Number(text) : text
+
+function assertValid(document: ApiDocument, schema: object, value: unknown, where: string): void {
+  const validate = validatorOf(document, schema)
+  assert.ok(validate(value), `${where}: ${JSON.stringify(validate.errors)} in ${JSON.stringify(value)}`)
+}
+
+type Validate = ReturnType<Ajv2020['compile']>
+const ajv = new Ajv2020({ strict: false, allErrors: true, addUsedSchema: false })
+addFormats.default(ajv)
+/** By the schema, and by its text: each service of a test has a document of its own, and most say the same. */
+const bySchema = new WeakMap<object, Validate>()
+const byText = new Map<string, Validate>()
+
+function validatorOf(document: ApiDocument, schema: object): Validate {
+  const known = bySchema.get(schema)
+  if (known !== undefined) return known
+  const whole = { ...schema, components: document.components }
+  const text = JSON.stringify(whole)
+  const validate = byText.get(text) ?? ajv.compile(whole)
+  byText.set(text, validate)
+  bySchema.set(schema, validate)
+  return validate
 }

@@ -4,10 +4,10 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSy
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { selfSigned } from './certificate.ts'
 import { endedWithUs } from './ended-with-us.ts'
 import { freePort } from './port.ts'
 import { until } from './program.ts'
+import { selfSigned } from './tls.ts'
 
 export const noExim = 'exim4 is not installed; .ci/run installs it'
 

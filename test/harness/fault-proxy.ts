@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { seeded } from './seed.ts'
+import { seeded } from './environment.ts'
 
 /** What a link does to the bytes of both ways. */
 export type Fault =

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Ledger } from './ledger.ts'
+import type { Ledger } from './load.ts'
 import { load } from './load.ts'
 import type { Program } from './program.ts'
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 
 /** One line of the metrics. */
 export interface Sample {
@@ -34,5 +35,18 @@ export async function scrape(adminOrigin: string | null): Promise<Scraped> {
     samples,
     value: (name, labels = {}) => named(name).find(each => key(each.labels) === key(labels))?.value,
     sum: name => named(name).reduce((sum, { value }) => sum + value, 0),
+  }
+}
+
+/** The tool of Prometheus that checks metrics and rules; undefined: it is not installed. */
+export const promtool = isInstalled() ? 'promtool' : undefined
+export const noPromtool = 'promtool is not installed; .ci/run installs it with prometheus'
+
+function isInstalled(): boolean {
+  try {
+    execFileSync('promtool', ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
   }
 }

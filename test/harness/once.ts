@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { shareUnpacked } from './browser-unpacked.ts'
+import { endedWithUs } from './ended-with-us.ts'
 import { sharePostgres } from './postgres.ts'
 import { prepareForAll } from './postgres-prepared.ts'
 
@@ -9,7 +9,8 @@ export async function globalSetup(): Promise<void> {
   // Each file runs in a process of its own, which would compile what all of them share again. This is the folder that
   // the program uses.
   process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
-  shareUnpacked()
+  // Where the first file that needs a browser unpacks it.
+  process.env.WAITLIST_TEST_CHROMIUM = endedWithUs('chromium', () => {}).folder
   await prepareForAll()
   await sharePostgres()
 }

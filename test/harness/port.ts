@@ -1,6 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
+import type { AddressInfo, Server, Socket } from 'node:net'
 import { createServer } from 'node:net'
+import type { TestContext } from 'node:test'
 
 const LOWEST = 10_000
 /** Below the range from which systems take the ports of outgoing connections: Linux from 32,768, others from 49,152. */
@@ -27,4 +29,20 @@ async function isFree(port: number): Promise<boolean> {
   }
   await once(server.close(), 'close')
   return true
+}
+
+/** Serves on a free port until the test ends, and tells under which URL. */
+export async function listening(test: Pick<TestContext, 'after'>, server: Server): Promise<string> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {}).on('close', () => sockets.delete(socket))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  test.after(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

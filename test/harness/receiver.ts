@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
-import { listening } from './listening.ts'
+import { listening } from './port.ts'
 
 /** One request, as it arrived. */
 export interface Received {

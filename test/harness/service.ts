@@ -1,9 +1,19 @@
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
-import { type Logger, pino } from 'pino'
+import { challengeLimiter } from '../../src/app/adapters.ts'
+import { routesOf } from '../../src/app/routes.ts'
 import { type Service, start } from '../../src/app/start.ts'
 import { type Config, readConfig } from '../../src/config/load.ts'
+import type { Parts } from '../../src/http/context.ts'
+import { untranslated } from '../../src/http/messages/languages.ts'
+import { type HttpServer, openServer } from '../../src/http/server.ts'
+import { memoryLimiter } from '../../src/rate-limit/memory.ts'
+import { type JoinParts, join as joinWaitlist } from '../../src/signup/join.ts'
+import { StoreUnavailable } from '../../src/store/database.ts'
+import type { Store } from '../../src/store/store.ts'
 import { temporaryFolder } from './folder.ts'
+import { recordingLog } from './log.ts'
+import { storeAt } from './store.ts'
 
 /** In the place of a test: what is started for it ends with the file. */
 export const wholeFile: Pick<TestContext, 'after'> = { after: after as TestContext['after'] }
@@ -44,8 +54,75 @@ export async function startService(
   return { ...service, stop, config: result.config, databasePath, logged }
 }
 
-export function recordingLog(): { log: Logger; logged: Record<string, unknown>[] } {
-  const logged: Record<string, unknown>[] = []
-  const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) })
-  return { log, logged }
+export interface TestServer extends HttpServer {
+  /** Every log line so far, parsed. */
+  readonly logged: Record<string, unknown>[]
+}
+
+/**
+ * The server in front of a store of which `change` may replace a part, to see what the server does when it fails; `parts` are
+ * those that the test has of its own.
+ */
+export async function openTestServer(
+  test: Pick<TestContext, 'after'>,
+  env: Record<string, string> = {},
+  change: (store: Store) => Store = store => store,
+  parts: Partial<Parts> = {},
+): Promise<TestServer> {
+  const result = await readConfig({
+    HOST: '127.0.0.1',
+    PORT: '0',
+    RATE_LIMIT: '1000000',
+    SHUTDOWN_DELAY: '0',
+    ...env,
+  })
+  if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
+  const { config } = result
+  // Registered before the folder's own removal, since hooks run in that order: a store whose file goes away first fails.
+  let close = async () => {}
+  test.after(() => close())
+  const path = join(temporaryFolder(test), 'waitlist.db')
+  const store = await storeAt(path)
+  const { log, logged } = recordingLog()
+  const limiter = memoryLimiter(config.quota)
+  const behind = change(store)
+  const { signal } = new AbortController()
+  const joinParts: JoinParts = {
+    store: behind,
+    handOver: null,
+    timeout: 0,
+    inBackground: null,
+    signal,
+    announce() {},
+  }
+  const server = await openServer(
+    config,
+    {
+      languages: untranslated,
+      version: '0.0.0',
+      store: behind,
+      join: signup => joinWaitlist(signup, joinParts),
+      limiter,
+      challengeLimiter: challengeLimiter(config),
+      challenge: null,
+      links: { secret: '00', find: async () => undefined, confirm: async () => null, async leave() {} },
+      accepts: null,
+      signal,
+      log,
+      telemetry: null,
+      ...parts,
+    },
+    routesOf,
+  )
+  close = async () => {
+    await server.close()
+    await store.close()
+  }
+  return { ...server, logged }
+}
+
+/** A store whose disk has no room. */
+export function full(store: Store): Store {
+  const refuse = () => Promise.reject(new StoreUnavailable('no room'))
+  return { ...store, admit: refuse, check: refuse }
 }

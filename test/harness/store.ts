@@ -1,11 +1,25 @@
-import { holdReasons } from '../../src/holds/store.ts'
+import { existsSync } from 'node:fs'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../../src/config/load.ts'
+import { erase, type Traces, tracesOf } from '../../src/erase/store.ts'
+import { countHeld, discard, type HeldFilter, holdReasons, release } from '../../src/holds/store.ts'
+import { type ImportOptions, type ImportRow, importContacts } from '../../src/import/store.ts'
+import { countInvitable, type InvitationTargets, invitationOf, invite } from '../../src/invite/store.ts'
+import type { SignupTargets } from '../../src/store/activate.ts'
 import type { BatchBounds } from '../../src/store/batches.ts'
+import type { BulkOptions } from '../../src/store/bulk.ts'
+import { type ContactFilter, contactPages, countContacts, newestContacts, personOf } from '../../src/store/contacts.ts'
+import { countAll } from '../../src/store/counts.ts'
+import type { Database, Tx } from '../../src/store/database.ts'
+import { backlogOf, type DeliveryFilter, listDeliveries, replay, replayAbandoned } from '../../src/store/deliveries.ts'
+import { checkIntegrity, describe } from '../../src/store/integrity.ts'
 import type { StoreLocation } from '../../src/store/location.ts'
-import { openDatabase } from '../../src/store/open.ts'
+import { openDatabase, withDatabase } from '../../src/store/open.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import type { PlaceOptions } from '../store/place.ts'
-import { operatorOf } from './operator.ts'
-import { recordingLog } from './service.ts'
+import { recordingLog } from './log.ts'
 
 export interface StoreAtOptions extends PlaceOptions {
   readonly bounds?: Partial<BatchBounds> | undefined
@@ -30,3 +44,55 @@ export const operatorAt = (path: string) => operatorOf({ store: { kind: 'sqlite'
 
 /** Of changes that nothing ends. */
 export const bulk = { signal: new AbortController().signal }
+
+export type Operator = ReturnType<typeof operatorOf>
+
+/** What commands do with the store. Each call opens the database, uses it, and closes it. */
+export function operatorOf({ store }: Pick<Config, 'store'>) {
+  const using = <T>(use: (database: Database) => Promise<T>) => withDatabase(store, use)
+  /** Whether an import makes the database. */
+  const isMissing = () => store.kind === 'sqlite' && !existsSync(store.path)
+  const reading = <T>(use: (tx: Tx) => Promise<T>) => using(database => database.read(use))
+  return {
+    async *contacts(filter: ContactFilter) {
+      const pages = contactPages(use => reading(use), filter)
+      for await (const page of pages) yield* page
+    },
+    addedLast: (filter: ContactFilter, limit: number) => reading(tx => newestContacts(tx, filter, limit)),
+    count: (filter: ContactFilter) => reading(tx => countContacts(tx, filter)),
+    person: (email: string) => reading(tx => personOf(tx, email)),
+    deliveries: ({ limit, ...filter }: DeliveryFilter & { limit: number }) =>
+      reading(tx => listDeliveries(tx, filter, limit)),
+    replay: (numbers: readonly number[]) =>
+      using(database => database.transaction(tx => replay(tx, numbers), { repeatable: false })),
+    replayAbandoned: (destination: string | undefined, bulk: BulkOptions) =>
+      using(database => replayAbandoned(database, destination, bulk)),
+    backlog: () => reading(backlogOf),
+    counts: () => reading(countAll),
+    traces: (email: string) => reading(tx => tracesOf(tx, email)),
+    erase: (email: string): Promise<Traces | undefined> =>
+      using(async database => {
+        const traces = await database.transaction(tx => erase(tx, email), { repeatable: false })
+        if (traces !== undefined) await database.truncateLog()
+        return traces
+      }),
+    countHeld: (filter: HeldFilter) => reading(tx => countHeld(tx, filter)),
+    release: (filter: HeldFilter, targets: SignupTargets, bulk: BulkOptions) =>
+      using(database => release(database, filter, targets, bulk)),
+    discard: (filter: HeldFilter, bulk: BulkOptions) => using(database => discard(database, filter, bulk)),
+    countInvitable: (filter: ContactFilter, most?: number) => reading(tx => countInvitable(tx, filter, most)),
+    invite: (filter: ContactFilter, most: number | undefined, targets: InvitationTargets, bulk: BulkOptions) =>
+      using(database => invite(database, filter, most, targets, bulk)),
+    addressOf: (code: string) => reading(async tx => (await invitationOf(tx, code))?.email),
+    async importContacts(batches: AsyncIterable<readonly ImportRow[]>, options: ImportOptions) {
+      const importInto = (database: Database) => importContacts(database, batches, options)
+      if (!options.dryRun || !isMissing()) return withDatabase(store, importInto, { make: !options.dryRun })
+      // An empty one, for as long as it takes.
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'waitlist-'))
+      return await withDatabase({ kind: 'sqlite', path: join(folder.path, 'waitlist.db') }, importInto, { make: true })
+    },
+    isMissing,
+    checkIntegrity: () => checkIntegrity(store),
+    describe: () => describe(store),
+  }
+}

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { assertRefused, clientOf } from '../harness/client.ts'
-import { full, openTestServer } from '../harness/server.ts'
-import { startService } from '../harness/service.ts'
+import { full, openTestServer, startService } from '../harness/service.ts'
 
 const UNHEALTHY = 'the service is not able to take signups at the moment'
 

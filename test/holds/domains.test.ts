@@ -5,8 +5,8 @@ import { describe, type TestContext, test } from 'node:test'
 import { OperatorError } from '../../src/config/operator.ts'
 import { isBlocked, openDomains, readDomains } from '../../src/holds/domains.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { recordingLog } from '../harness/log.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
-import { recordingLog } from '../harness/service.ts'
 
 function fileOf(t: TestContext, text: string): string {
   const path = join(temporaryFolder(t), 'blocked.txt')

@@ -8,8 +8,7 @@ import { assertRefused } from '../harness/client.ts'
 import { contactsIn } from '../harness/database.ts'
 import { until } from '../harness/program.ts'
 import { exchange, readAnswer, readAnswers } from '../harness/raw.ts'
-import { openTestServer } from '../harness/server.ts'
-import { startService, wholeFile } from '../harness/service.ts'
+import { openTestServer, startService, wholeFile } from '../harness/service.ts'
 import { ca, startTls } from '../harness/tls.ts'
 
 const { baseUrl } = await startService(wholeFile)

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, type TestContext, test } from 'node:test'
+import { pipelineUnread } from '../harness/crowd.ts'
 import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
 import { exchange, readAnswer } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
 import { handshake, startTls } from '../harness/tls.ts'
-import { pipelineUnread } from '../harness/unread.ts'
 
 /** All that arrives until the other side closes, while a byte of `drops` is sent each second. */
 async function drip(socket: Socket, start: string, drops = ''): Promise<string> {

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
 import { send } from '../harness/raw.ts'
-import { full, openTestServer } from '../harness/server.ts'
-import { startService, wholeFile } from '../harness/service.ts'
+import { full, openTestServer, startService, wholeFile } from '../harness/service.ts'
 
 const { baseUrl, request } = await clientOf(await startService(wholeFile))
 

@@ -7,12 +7,11 @@ import { describe, test } from 'node:test'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { checkAll } from '../../src/app/checks.ts'
 import { OperatorError } from '../../src/config/operator.ts'
-import { inDays, selfSigned } from '../harness/certificate.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
 import { send } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
-import { fixture, handshake, pairIn, startTls, usePair } from '../harness/tls.ts'
+import { fixture, handshake, inDays, pairIn, selfSigned, startTls, usePair } from '../harness/tls.ts'
 
 type Running = { readonly baseUrl: string }
 

@@ -6,9 +6,9 @@ import type { AxeResults } from 'axe-core'
 import fc from 'fast-check'
 import { type EventKind, eventOf, type WaitlistEvent } from '../../src/signup/contact.ts'
 import { invited, joined } from '../delivery/events.ts'
+import { isSlow } from '../harness/environment.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { type ReceivedMail, startMailServer } from '../harness/mail-server.ts'
-import { isSlow } from '../harness/slow.ts'
 import { links, mailing, parsed, visible } from './mailing.ts'
 
 const running = new AbortController().signal

@@ -4,7 +4,6 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import PostalMime from 'postal-mime'
 import type { DeliveryResult } from '../../src/delivery/destination.ts'
 import { assertDiscreet, joined } from '../delivery/events.ts'
-import { selfSigned } from '../harness/certificate.ts'
 import { type Exim, login as eximLogin, eximProgram, noExim, startExim } from '../harness/exim.ts'
 import {
   type Deed,
@@ -20,6 +19,7 @@ import {
 } from '../harness/mail-server.ts'
 import { freePort } from '../harness/port.ts'
 import { until } from '../harness/program.ts'
+import { selfSigned } from '../harness/tls.ts'
 import { type Changes, login, mailing, parsed } from './mailing.ts'
 
 const running = new AbortController().signal

@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import type { Failure } from '../../src/http-client/call.ts'
 import { alerts } from '../../src/notify/alerts.ts'
 import type { Channel } from '../../src/notify/channel.ts'
-import { keptLog } from '../harness/kept-log.ts'
+import { keptLog } from '../harness/log.ts'
 import { until } from '../harness/program.ts'
 import { forEachEngine, signup } from '../store/place.ts'
 

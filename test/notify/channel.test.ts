@@ -5,7 +5,7 @@ import { type Channel, channelWorker } from '../../src/notify/channel.ts'
 import { chat, discord, slack } from '../../src/notify/chat.ts'
 import { LAG } from '../../src/notify/cursor.ts'
 import { outageSentence } from '../../src/notify/sentences.ts'
-import { keptLog } from '../harness/kept-log.ts'
+import { keptLog } from '../harness/log.ts'
 import { type Received, startReceiver } from '../harness/receiver.ts'
 import { bulk, type MakePlace, onSqlite, signup } from '../store/place.ts'
 

@@ -5,9 +5,9 @@ import { memoryLimiter, type Quota } from '../../src/rate-limit/memory.ts'
 import { deleteAttempts, sharedLimiter } from '../../src/rate-limit/shared.ts'
 import type { Statement } from '../../src/store/database.ts'
 import { postgresDatabase } from '../../src/store/postgres/database.ts'
+import { recordingLog } from '../harness/log.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
 import { until } from '../harness/program.ts'
-import { recordingLog } from '../harness/service.ts'
 
 const server = await sharedPostgres()
 

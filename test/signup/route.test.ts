@@ -11,10 +11,9 @@ import { gzipSync } from 'node:zlib'
 import { BODY_LIMIT } from '../../src/http/limits.ts'
 import { assertRefused, clientOf } from '../harness/client.ts'
 import { temporaryFolder } from '../harness/folder.ts'
-import { operatorOf } from '../harness/operator.ts'
 import { readAnswer, send } from '../harness/raw.ts'
-import { full, openTestServer } from '../harness/server.ts'
-import { startService, wholeFile } from '../harness/service.ts'
+import { full, openTestServer, startService, wholeFile } from '../harness/service.ts'
+import { operatorOf } from '../harness/store.ts'
 
 const service = await startService(wholeFile)
 const { baseUrl, request, signUp } = await clientOf(service)

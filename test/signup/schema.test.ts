@@ -5,7 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { signupRequest } from '../../src/discovery/schemas.ts'
 import { parseSignup } from '../../src/signup/parse.ts'
-import { isSlow } from '../harness/slow.ts'
+import { isSlow } from '../harness/environment.ts'
 import { addresses } from './addresses.ts'
 
 /** As OpenAPI 3.1 means it: JSON Schema 2020-12, patterns with the `u` flag; annotations of ours are not judged. */

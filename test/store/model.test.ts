@@ -18,8 +18,7 @@ import { contactPages } from '../../src/store/contacts.ts'
 import { listDeliveries } from '../../src/store/deliveries.ts'
 import { type Delivery, LEASE, type Settlement } from '../../src/store/outbox.ts'
 import type { Store } from '../../src/store/store.ts'
-import { seedOf } from '../harness/seed.ts'
-import { isSlow } from '../harness/slow.ts'
+import { isSlow, seedOf } from '../harness/environment.ts'
 import { bulk, DAY, forEachEngine, handClock, type Place, signup } from './place.ts'
 
 const WITHIN = 7 * DAY

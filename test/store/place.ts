@@ -13,9 +13,8 @@ import type { Admission } from '../../src/store/signups.ts'
 import type { Store } from '../../src/store/store.ts'
 import { STORED_CONTACTS } from '../harness/database.ts'
 import { quickFolder } from '../harness/folder.ts'
-import { type Operator, operatorOf } from '../harness/operator.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
-import { storeAt } from '../harness/store.ts'
+import { type Operator, operatorOf, storeAt } from '../harness/store.ts'
 
 export interface PlaceOptions {
   /** None: the store is the list. */

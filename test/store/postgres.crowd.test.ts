@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { StoreUnavailable } from '../../src/store/database.ts'
+import { isSlow } from '../harness/environment.ts'
 import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgbouncer.ts'
 import { installedPostgres, noInstalledPostgres, sharedPostgres, startPostgres, unsynced } from '../harness/postgres.ts'
 import { contactsIn, rowsIn, session } from '../harness/postgres-database.ts'
-import { isSlow } from '../harness/slow.ts'
 import { pendingNow, signup } from './place.ts'
 import { storeAt } from './postgres.place.ts'
 

@@ -1,9 +1,9 @@
 import type { TestContext } from 'node:test'
 import { postgresDatabase } from '../../src/store/postgres/database.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
+import { recordingLog } from '../harness/log.ts'
 import type { PostgresDatabases } from '../harness/postgres.ts'
 import { messageProxy } from '../harness/postgres-messages.ts'
-import { recordingLog } from '../harness/service.ts'
 
 /** Opens a store whose events go to a webhook. It is closed after the test, unless the test has closed it. */
 export async function storeAt(

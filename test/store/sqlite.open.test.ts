@@ -22,8 +22,8 @@ import { whyEphemeral } from '../../src/store/sqlite/files.ts'
 import { openForService } from '../../src/store/sqlite/open.ts'
 import { withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { recordingLog } from '../harness/log.ts'
 import { logOf, runProgram, spawnProgram } from '../harness/program.ts'
-import { recordingLog } from '../harness/service.ts'
 
 /** The process that runs this file takes nothing away from the modes that it asks for. */
 process.umask(0)

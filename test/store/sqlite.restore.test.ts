@@ -11,7 +11,7 @@ import { backUp } from '../../src/store/sqlite/backup.ts'
 import { restore } from '../../src/store/sqlite/restore.ts'
 import type { Store } from '../../src/store/store.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
-import { isSlow } from '../harness/slow.ts'
+import { isSlow } from '../harness/environment.ts'
 import { emailsOf, onSqlite, signup } from './place.ts'
 
 async function home(t: TestContext) {

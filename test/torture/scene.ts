@@ -2,13 +2,11 @@ import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import * as sqlite from '../harness/database.ts'
-import { assertDelivered } from '../harness/delivered.ts'
+import { seeded, seedOf } from '../harness/environment.ts'
 import { quickFolder } from '../harness/folder.ts'
-import { Ledger } from '../harness/ledger.ts'
-import { load } from '../harness/load.ts'
+import { assertDelivered, Ledger, load } from '../harness/load.ts'
 import { type Program, type RunOptions, runProgram, until } from '../harness/program.ts'
 import type { Received } from '../harness/receiver.ts'
-import { seeded, seedOf } from '../harness/seed.ts'
 
 export type Scene = ReturnType<typeof openScene>
 

@@ -1,6 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { cpSync, mkdirSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from './folder.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A folder that looks like a clone after `npm ci`, so that nothing is written into this one. */
+export function checkout(t: Pick<TestContext, 'after'>, name = 'waitlist'): string {
+  const folder = join(temporaryFolder(t), name)
+  mkdirSync(folder)
+  for (const each of ['package.json', 'bin', 'src', 'node_modules']) symlinkSync(join(root, each), join(folder, each))
+  return folder
+}
 
 /** The service as `npm start` runs it. */
 export interface NpmStart {
@@ -55,4 +69,25 @@ export async function npmStart(
     ended.then(code => reject(new Error(`${command} ended with ${code}:\n${stdout}${stderr}`)))
   })
   return { npm, baseUrl, stdout: () => stdout, stderr: () => stderr, ended, send }
+}
+
+/** What a clone has that is not made by a tool. */
+const ours = (path: string) => !/^(?:node_modules|dist|data|\.git|\.env)(?:\/|$)/.test(path.slice(root.length))
+
+/** A copy of this clone, in a folder of its own, without what npm installs. */
+function cloned(t: Pick<TestContext, 'after'>): string {
+  const folder = join(temporaryFolder(t), 'waitlist')
+  cpSync(root, folder, { recursive: true, filter: ours })
+  return folder
+}
+
+/** The package, built in a copy, so that nothing is written into this clone; and the files in it. */
+export function packed(t: Pick<TestContext, 'after'>): { readonly tarball: string; readonly files: readonly string[] } {
+  const folder = cloned(t)
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  execFileSync(process.execPath, ['scripts/build.ts'], { cwd: folder })
+  const packing = ['pack', '--json', '--ignore-scripts']
+  const told = execFileSync('npm', packing, { cwd: folder, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  const [{ filename, files }] = JSON.parse(told)
+  return { tarball: join(folder, filename), files: files.map(({ path }: { path: string }) => path) }
 }

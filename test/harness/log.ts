@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { type Logger, pino } from 'pino'
 import type { Log } from '../../src/config/operator.ts'
 
 export interface Line {
@@ -15,4 +16,10 @@ export function keptLog(): { readonly log: Log; readonly lines: Line[] } {
     lines.push({ level, message, details })
   }
   return { log: { info: keep('info'), warn: keep('warn'), error: keep('error') }, lines }
+}
+
+export function recordingLog(): { log: Logger; logged: Record<string, unknown>[] } {
+  const logged: Record<string, unknown>[] = []
+  const log = pino({ level: 'debug' }, { write: (line: string) => void logged.push(JSON.parse(line)) })
+  return { log, logged }
 }

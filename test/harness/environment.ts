@@ -1,5 +1,19 @@
+import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import type { TestContext } from 'node:test'
+
+/**
+ * With WAITLIST_SLOW_TESTS, as `.ci/run` sets it for the files that read this, what `npm test` does a few times is done
+ * many times, and what waits for minutes is waited for.
+ */
+export const isSlow = process.env.WAITLIST_SLOW_TESTS !== undefined
+
+/** Why system calls cannot be watched or made to fail on this machine. */
+export function noStrace(): string | false {
+  const { error, status, stderr } = spawnSync('strace', ['-f', '-e', 'trace=fsync', process.execPath, '-e', ''])
+  if (error !== undefined) return 'strace is not installed'
+  return status === 0 ? false : `strace is not permitted: ${stderr.toString().slice(0, 100)}`
+}
 
 /** A seed for what a test leaves to chance. It is printed with the outcome; SEED sets it, to see the same again. */
 export function seedOf(t: Pick<TestContext, 'diagnostic'>): number {
