@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { summary } from '../delivery/throttle.ts'
-import { call } from '../http-client/call.ts'
-import { deadline } from '../http-client/deadline.ts'
+import { call, deadline } from '../http-client/call.ts'
 import type { Challenge, ChallengeChoice, ChallengeParts, Verdict } from './index.ts'
 import { type Vendor, vendors } from './vendors.ts'
 

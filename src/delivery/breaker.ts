@@ -1,9 +1,29 @@
+import type { Log } from '../config/operator.ts'
 import type { Failure } from '../http-client/call.ts'
 
 /** Why nothing is sent to a destination. */
 export type Outage = 'unreachable' | 'misconfigured'
 
+/** An outage as a predicate of its destination. */
+export const outageWords: Readonly<Record<Outage, string>> = {
+  unreachable: 'does not answer',
+  misconfigured: 'refuses our settings',
+}
+
+/** Called when an outage begins, and with null when it is over. */
+export type OnOutage = (outage: Outage | null, why: string) => unknown
+
 export type Breaker = ReturnType<typeof breaker>
+
+interface BreakerParts {
+  /** The destination, and what people call it. */
+  readonly name: string
+  readonly label: string
+  /** The longest time between two probes, in milliseconds. */
+  readonly longestPause: number
+  readonly log: Log
+  readonly onOutage: OnOutage
+}
 
 /** Failures in a row that open it. */
 const THRESHOLD = 5
@@ -22,9 +42,9 @@ interface Opened {
 /**
  * Whether a destination answers; one for each destination and process. Five failures in a row open it, and so does a
  * refused key, or a wait that the other side asks for. While it is open, one probe is sent after each pause, and the first
- * success closes it. `longestPause`: milliseconds. `onChange`: an outage began, or is over.
+ * success closes it.
  */
-export function breaker(longestPause: number, onChange: (outage: Outage | null, why: string) => void) {
+export function breaker({ name: destination, label, longestPause, log, onOutage }: BreakerParts) {
   let failures = 0
   let opened: Opened | null = null
 
@@ -40,7 +60,8 @@ export function breaker(longestPause: number, onChange: (outage: Outage | null, 
     opened = { pause, probeAt: performance.now() + Math.max(pause, wait), outage: opened?.outage ?? null }
     if (isConfirmed && opened.outage === null) {
       opened.outage = failure.is === 'misconfigured' ? 'misconfigured' : 'unreachable'
-      onChange(opened.outage, failure.why)
+      log.error({ destination, why: failure.why }, `${label} ${outageWords[opened.outage]}: deliveries are kept`)
+      onOutage(opened.outage, failure.why)
     }
     return wasOpen || isLimit
   }
@@ -64,7 +85,9 @@ export function breaker(longestPause: number, onChange: (outage: Outage | null, 
       failures = 0
       const outage = opened?.outage ?? null
       opened = null
-      if (outage !== null) onChange(null, '')
+      if (outage === null) return
+      log.info({ destination }, `${label} answers again: due deliveries continue`)
+      onOutage(null, '')
     },
   }
 }

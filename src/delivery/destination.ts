@@ -28,10 +28,19 @@ export interface OwnDestination extends Destination {
   close(): Promise<void>
 }
 
-/** What the provider says of a contact. */
+/**
+ * A contact at the provider. `created`: by this attempt, or perhaps by an earlier one in doubt. `existing`: it was there
+ * before. `hasLeft`: it has unsubscribed.
+ */
+export interface ProviderContact {
+  readonly is: 'created' | 'existing'
+  readonly providerId?: string | undefined
+  readonly hasLeft?: true
+}
+
+/** What became of a contact that was handed over. */
 export type Creation =
-  /** `created`: by this attempt, or perhaps by an earlier one in doubt. `existing`: it was there before. */
-  | { readonly is: 'created' | 'existing'; readonly providerId?: string | undefined }
+  | ProviderContact
   /** The address is refused for good. `reason` completes "the email provider does not accept this address: …". */
   | { readonly is: 'refused'; readonly reason: string }
   | Failure

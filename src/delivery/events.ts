@@ -1,18 +1,20 @@
 import { eventOf } from '../signup/contact.ts'
 import type { Delivery } from '../store/outbox.ts'
 import type { DeliveryResult, Destination } from './destination.ts'
-import { eventSchedule } from './schedule.ts'
 import { type Worker, type WorkerParts, worker } from './worker.ts'
 
 /** Milliseconds. */
 const LONGEST_PAUSE = 120_000
+/** Seconds after each failure, as Standard Webhooks suggests: ten attempts in about 75 hours. */
+const DELAYS = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400]
 
 /** Delivers events to one destination. `label`: what people call it. */
 export function eventWorker(destination: Destination, label: string, parts: WorkerParts): Worker<DeliveryResult> {
   const { name, concurrency, repeatable } = destination
   return worker<DeliveryResult>(
     {
-      ...{ name, label, concurrency, schedule: eventSchedule, longestPause: LONGEST_PAUSE },
+      ...{ name, label, concurrency, longestPause: LONGEST_PAUSE },
+      delay: failures => DELAYS[failures - 1] ?? null,
       // Clocks may differ, so the age could be negative.
       mayRepeat: delivery => Math.max(0, Date.now() - eventIn(delivery).at.getTime()) < repeatable,
       async send(delivery, signal) {

@@ -1,7 +1,7 @@
+import type { Failure } from '../http-client/call.ts'
 import type { Delivery, Settlement } from '../store/outbox.ts'
-import type { Outage } from './breaker.ts'
+import { type Outage, outageWords } from './breaker.ts'
 import type { Creation, Provider } from './destination.ts'
-import { handoverSchedule } from './schedule.ts'
 import { type Attempted, type WorkerParts, worker } from './worker.ts'
 
 /** How a hand-over ended. */
@@ -21,11 +21,9 @@ export type Handover = ReturnType<typeof handover>
 const CONCURRENCY = 4
 /** Milliseconds. Short, so that pending contacts are completed soon after the provider returns. */
 const LONGEST_PAUSE = 5_000
-
-const NOT_SENT: Readonly<Record<Outage, string>> = {
-  unreachable: 'not sent: the provider does not answer',
-  misconfigured: 'not sent: the provider refuses our settings',
-}
+const DAY = 86_400
+/** Seconds after each failure, in the end once a day. Somebody waits for the welcome, so it is soon at first. */
+const DELAYS = [2, 5, 15, 60, 300, 1_800, 7_200, 21_600, 43_200]
 
 /** Hands contacts over to the provider, and turns its answers into settlements and results for the visitor. */
 export function handover(provider: Provider, label: string, parts: WorkerParts) {
@@ -33,7 +31,8 @@ export function handover(provider: Provider, label: string, parts: WorkerParts) 
   const { name } = provider
   const background = worker<Creation>(
     {
-      ...{ name, label, concurrency: CONCURRENCY, schedule: handoverSchedule, longestPause: LONGEST_PAUSE },
+      ...{ name, label, concurrency: CONCURRENCY, longestPause: LONGEST_PAUSE },
+      delay: failures => DELAYS[failures - 1] ?? DAY,
       // An address is added only if it is new there, so repeating it is safe.
       mayRepeat: () => true,
       send: ({ contact, doubt }, signal) => provider.create(contact, doubt, signal),
@@ -54,8 +53,8 @@ export function handover(provider: Provider, label: string, parts: WorkerParts) 
     async attempt(delivery: Delivery, signal: AbortSignal): Promise<HandedOver> {
       const outage = breaker.refusal()
       if (outage === null && !signal.aborted) return answerTo(await attempt(delivery, signal), breaker.refusal)
-      const why = outage === null ? 'not sent: the service was stopped' : NOT_SENT[outage]
-      await settle(delivery, { is: 'retry', wait: 0, doubt: delivery.doubt, why, counts: false })
+      const reason = outage === null ? 'the service was stopped' : `the provider ${outageWords[outage]}`
+      await settle(delivery, { is: 'retry', wait: 0, doubt: delivery.doubt, why: `not sent: ${reason}`, counts: false })
       return { is: 'kept', because: outage ?? 'unreachable' }
     },
   }
@@ -73,7 +72,7 @@ export function handover(provider: Provider, label: string, parts: WorkerParts) 
  * | unreachable, rate limited, misconfigured | stays, tried again | no  | as before      | kept                       |
  * | in doubt, or we crashed                | stays, tried again | no    | yes            | kept, or nothing           |
  */
-const settlementOf = (creation: Extract<Creation, { is: 'created' | 'existing' | 'refused' }>): Settlement =>
+const settlementOf = (creation: Exclude<Creation, Failure>): Settlement =>
   creation.is === 'refused'
     ? { is: 'removed', why: creation.reason }
     : { is: 'listed', joined: creation.is === 'created', providerId: creation.providerId }

@@ -1,22 +1,18 @@
 import type { Log } from '../config/operator.ts'
 import type { Failure } from '../http-client/call.ts'
-import { deadline } from '../http-client/deadline.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Delivery, Settlement } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
-import { type Breaker, breaker, type Outage } from './breaker.ts'
+import { type Breaker, breaker, type OnOutage } from './breaker.ts'
 import type { Creation, DeliveryResult } from './destination.ts'
-import { nextDelay, outageDelay, type Schedule } from './schedule.ts'
-import { settling } from './settle.ts'
-import { summary, throttle } from './throttle.ts'
+import { summary } from './throttle.ts'
 
 export interface WorkerParts {
   readonly store: Pick<Store, 'claim' | 'settle'>
   readonly log: Log
   /** Called when an event was created. */
   readonly announce: () => void
-  /** Called when an outage of the destination begins, and when it is over. */
-  readonly onOutage?: ((outage: Outage | null, why: string) => void) | undefined
+  readonly onOutage?: OnOutage | undefined
 }
 
 /** What distinguishes the deliveries to one destination from those to another. */
@@ -24,11 +20,12 @@ interface Lane<Result extends Creation | DeliveryResult> {
   /** The destination, and what people call it. */
   readonly name: string
   readonly label: string
-  readonly schedule: Schedule
   /** Attempts in flight at once in the background. */
   readonly concurrency: number
   /** The longest time between two probes, in milliseconds. */
   readonly longestPause: number
+  /** Seconds until the next attempt after so many failures; null: that was the last one. */
+  delay(failures: number): number | null
   /** Whether another attempt may be made when the outcome of the previous one is unknown. */
   mayRepeat(delivery: Delivery): boolean
   send(delivery: Delivery, signal: AbortSignal): Promise<Result>
@@ -51,9 +48,11 @@ type Details = Readonly<Record<string, unknown>>
 const POLL_INTERVAL = 1_000
 const WAKE_DELAY = 100
 /** Milliseconds that an attempt may take, well within the lease. */
-const LONGEST_ATTEMPT = 40_000
-/** Milliseconds between two reports of a store that does not answer. */
-const QUIET = 60_000
+export const LONGEST_ATTEMPT = 40_000
+/** Seconds: during an outage a delivery is due again soon, to be ready when the outage ends. */
+const OUTAGE_DELAY = 20
+/** Milliseconds until an outcome that the store refused is offered again, each time. Then its lease ends, in doubt. */
+const RETRIES = [1_000, 3_000, 6_000]
 
 export type Worker<Result extends Creation | DeliveryResult> = ReturnType<typeof worker<Result>>
 
@@ -63,28 +62,22 @@ export type Worker<Result extends Creation | DeliveryResult> = ReturnType<typeof
  */
 export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Result>, parts: WorkerParts) {
   const { store, log, announce, onOutage } = parts
-  const { name: destination, label, concurrency } = lane
-  const { settle, settled } = settling({ store, destination, log, announce })
-  const state = breaker(lane.longestPause, onChange)
+  const { name: destination, label, concurrency, longestPause } = lane
   const inFlight = new Set<Promise<void>>()
+  const unsettled = new Set<Promise<void>>()
   const cutOff = new AbortController()
   let isStopped = false
   let isWoken = false
   let endRest = () => {}
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
-  const mayReport = throttle(QUIET)
-
-  function onChange(outage: Outage | null, why: string): void {
-    if (outage === null) {
-      log.info({ destination }, `${label} answers again: due deliveries continue`)
-      wake()
-    } else {
-      const what = outage === 'misconfigured' ? 'refuses our settings' : 'does not answer'
-      log.error({ destination, why }, `${label} ${what}: deliveries are kept`)
-    }
-    onOutage?.(outage, why)
-  }
+  const state = breaker({
+    ...{ name: destination, label, longestPause, log },
+    onOutage(outage, why) {
+      if (outage === null) wake()
+      onOutage?.(outage, why)
+    },
+  })
 
   /** Makes one attempt for a leased delivery. Rejects only when the store does. */
   async function attempt(delivery: Delivery, signal: AbortSignal): Promise<Attempted<Result>> {
@@ -114,8 +107,10 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
     const isOutage = 'recipientOnly' in result ? false : state.fail(result)
     const doubt = delivery.doubt || result.is === 'in doubt'
     if (result.is === 'in doubt' && !lane.mayRepeat({ ...delivery, doubt })) return lost(`${why}; it may have arrived`)
-    const wait = isOutage ? outageDelay() : nextDelay(lane.schedule, delivery.attempts + 1)
-    if (wait === null) return { is: 'abandoned', why: `${why}; that was the last attempt` }
+    const delay = isOutage ? OUTAGE_DELAY : lane.delay(delivery.attempts + 1)
+    if (delay === null) return { is: 'abandoned', why: `${why}; that was the last attempt` }
+    // A fifth more or less, so that deliveries that failed together are not retried together.
+    const wait = delay * (800 + 400 * Math.random())
     return { is: 'retry', wait, doubt, why, counts: !isOutage }
   }
 
@@ -141,6 +136,53 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
     else log.warn({ destination, deliveries, why: last.why }, 'deliveries failed and are tried again')
   })
 
+  const reportUnclaimed = summary<unknown>((polls, error) =>
+    log.error({ destination, polls, why: String(error) }, 'the outbox does not work'),
+  )
+
+  /**
+   * Stores the outcome of an attempt. False: the lease was lost, and nothing was changed. Rejects at once when the store
+   * refuses it, so that no visitor waits, and offers it again: a lost outcome would mean a second attempt.
+   */
+  async function settle(delivery: Delivery, settlement: Settlement): Promise<boolean> {
+    try {
+      return await offer(delivery, settlement)
+    } catch (error) {
+      if (error instanceof StoreUnavailable) {
+        const later = offerAgain(delivery, settlement).finally(() => unsettled.delete(later))
+        unsettled.add(later)
+      }
+      throw error
+    }
+  }
+
+  async function offer(delivery: Delivery, settlement: Settlement): Promise<boolean> {
+    const isStored = await store.settle(delivery, settlement)
+    if (isStored && settlement.is === 'listed' && settlement.joined) announce()
+    return isStored
+  }
+
+  async function offerAgain(delivery: Delivery, settlement: Settlement): Promise<void> {
+    let why: unknown
+    for (const wait of RETRIES) {
+      await new Promise(resolve => setTimeout(resolve, wait).unref())
+      try {
+        await offer(delivery, settlement)
+        return
+      } catch (error) {
+        why = error
+      }
+    }
+    log.error({ destination, why: String(why) }, 'the outcome of an attempt was not stored')
+  }
+
+  /** Resolves when every outcome that the store refused is stored or given up, or when `signal` is aborted. */
+  async function settled(signal: AbortSignal): Promise<void> {
+    if (unsettled.size === 0 || signal.aborted) return
+    const aborted = new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+    await Promise.race([Promise.all(unsettled), aborted])
+  }
+
   /** Attempts due deliveries. Resolves with their number once they are in flight. */
   async function begin(): Promise<number> {
     const most = state.permits(concurrency - inFlight.size)
@@ -153,7 +195,7 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
   }
 
   async function inBackground(delivery: Delivery): Promise<void> {
-    const signal = deadline(LONGEST_ATTEMPT, cutOff.signal)
+    const signal = AbortSignal.any([cutOff.signal, AbortSignal.timeout(LONGEST_ATTEMPT)])
     try {
       const { settlement, isStored } = await attempt(delivery, signal)
       if (settlement.is !== 'removed' || !isStored) return
@@ -184,9 +226,7 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
   async function run(): Promise<void> {
     while (!isStopped) {
       isWoken = false
-      await begin().catch(error => {
-        if (mayReport()) log.error({ destination, why: String(error) }, 'the outbox does not work')
-      })
+      await begin().catch(reportUnclaimed)
       if (inFlight.size >= concurrency) await Promise.race(inFlight)
       else if (!isStopped) await rest()
     }

@@ -44,6 +44,10 @@ interface Answer {
   readonly json: any
 }
 
+/** A signal for all the calls of one attempt, which have so many milliseconds in all. */
+export const deadline = (milliseconds: number, stop: AbortSignal): AbortSignal =>
+  AbortSignal.any([stop, AbortSignal.timeout(milliseconds)])
+
 /** Bytes of a body. */
 const LONGEST = 65_536
 /** Milliseconds to wait if the other side asks to, but does not say how long. */

@@ -1,5 +1,5 @@
 import type { Log } from '../config/operator.ts'
-import type { Outage } from '../delivery/breaker.ts'
+import type { OnOutage, Outage } from '../delivery/breaker.ts'
 import { tryAcquireLock } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
 import type { Channel } from './channel.ts'
@@ -16,6 +16,9 @@ interface AlertParts {
 interface State extends Watched {
   outage: Outage | null
   why: string
+  /** When the last outage began, and for how many milliseconds it lasted, once it is over. */
+  since: number
+  lasted: number
 }
 
 /** Milliseconds between two looks, in which only one of several instances sends the same alert. */
@@ -36,13 +39,14 @@ export function alerts({ store, channels, log, signal }: AlertParts) {
   let gathering: NodeJS.Timeout | undefined
 
   async function tell(channel: Channel, state: State): Promise<void> {
-    const { name, outage, why } = state
+    const { name, outage, why, lasted } = state
     const key = `${channel.name}: ${name}`
     const last = told.get(key) ?? { isOut: false, at: Number.NEGATIVE_INFINITY }
     const isOut = outage !== null
     if (channel.name === name || last.isOut === isOut || performance.now() < last.at + INTERVAL) return
     if (await isOurs(`${key} ${isOut ? 'broke' : 'recovered'}`, INTERVAL)) {
-      const sentence = outage === null ? recoverySentence(state) : outageSentence(state, outage, why)
+      const sentence =
+        outage === null ? recoverySentence(state, lasted, await waitingFor(name)) : outageSentence(state, outage, why)
       const failure = await channel.send(sentence, signal)
       if (failure !== null && failure.is !== 'in doubt') return
     }
@@ -52,6 +56,11 @@ export function alerts({ store, channels, log, signal }: AlertParts) {
   /** A store that is out is no reason to say nothing. */
   const isOurs = (name: string, ttl: number): Promise<boolean> =>
     store.transaction(tx => tryAcquireLock(tx, name, ttl)).catch(() => true)
+
+  async function waitingFor(name: string): Promise<number | null> {
+    const counts = await store.counts().catch(() => null)
+    return counts?.deliveries.find(each => each.destination === name && each.state === 'waiting')?.count ?? null
+  }
 
   function check(): Promise<unknown> {
     const tellAll = () => Promise.all(channels.flatMap(channel => states.map(state => tell(channel, state))))
@@ -70,11 +79,12 @@ export function alerts({ store, channels, log, signal }: AlertParts) {
 
   const timer = setInterval(check, INTERVAL).unref()
   return {
-    /** Returns what the worker of a destination calls when its outage begins and when it is over. */
-    watch(watched: Watched): (outage: Outage | null, why: string) => Promise<unknown> {
-      const state: State = { ...watched, outage: null, why: '' }
+    watch(watched: Watched): OnOutage {
+      const state: State = { ...watched, outage: null, why: '', since: 0, lasted: 0 }
       states.push(state)
       return (outage, why) => {
+        if (outage === null) state.lasted = performance.now() - state.since
+        else if (state.outage === null) state.since = performance.now()
         Object.assign(state, { outage, why })
         return check()
       }

@@ -1,11 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../config/operator.ts'
-import { breaker, type Outage } from '../delivery/breaker.ts'
+import { breaker, type OnOutage } from '../delivery/breaker.ts'
+import { LONGEST_ATTEMPT } from '../delivery/worker.ts'
 import type { Failure } from '../http-client/call.ts'
-import { deadline } from '../http-client/deadline.ts'
 import { countListed } from '../store/counts.ts'
+import type { Tx } from '../store/database.ts'
+import { LEASE } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
-import { claimDigest, type Digest, openChannel, settleDigest } from './cursor.ts'
 import { newsSentence } from './sentences.ts'
 
 /** A chat, or the owner's mailbox. */
@@ -25,53 +27,39 @@ export const TEST_SENTENCE = 'waitlist check: this works'
 interface ChannelParts {
   readonly store: Pick<Store, 'transaction' | 'read'>
   readonly log: Log
-  readonly onOutage?: ((outage: Outage | null, why: string) => void) | undefined
+  readonly onOutage?: OnOutage | undefined
 }
 
 const POLL_INTERVAL = 2_000
 const LONGEST_PAUSE = 120_000
-/** Milliseconds for one message, well within its lease. */
-const LONGEST_ATTEMPT = 40_000
 
 /**
  * Tells a channel of all who joined and were invited since the last time, in one message. A channel does not recognise a
  * repetition: after a crash one message may be sent again, and says so.
  */
-export function channelWorker(channel: Channel, { store, log, onOutage }: ChannelParts) {
+export function channelWorker(channel: Channel, { store, log, onOutage = () => {} }: ChannelParts) {
   const { name, label, minInterval } = channel
   const cutOff = new AbortController()
   const stopping = new AbortController()
+  const state = breaker({ name, label, longestPause: LONGEST_PAUSE, log, onOutage })
   let running: Promise<void> | undefined
-  /** What `claimDigest` said of the next message. */
-  let dueAt = Number.NEGATIVE_INFINITY
-
-  const state = breaker(LONGEST_PAUSE, (outage, why) => {
-    if (outage === null) log.info({ destination: name }, `${label} answers again`)
-    else log.error({ destination: name, why }, `${label} does not take our messages: they are kept`)
-    onOutage?.(outage, why)
-  })
 
   /** Sends one message, if it is due and there is something to tell. */
   async function once(): Promise<void> {
-    if (performance.now() < dueAt || state.permits(1) === 0) return
+    if (state.permits(1) === 0) return
     const digest = await store.transaction(tx => claimDigest(tx, name))
-    if (typeof digest === 'number') dueAt = performance.now() + digest
-    if (digest === null || typeof digest === 'number') return
+    if (digest === null) return
     state.begin()
-    const sentence = newsSentence({ ...digest, total: await total() })
-    const failure = await channel.send(sentence, deadline(LONGEST_ATTEMPT, cutOff.signal))
+    // A message goes without the total rather than not at all.
+    const total = await store.read(countListed).catch(() => null)
+    const signal = AbortSignal.any([cutOff.signal, AbortSignal.timeout(LONGEST_ATTEMPT)])
+    const failure = await channel.send(newsSentence({ ...digest, total }), signal)
     if (failure === null) state.succeed()
     else state.fail(failure)
-    await store.transaction(tx => settleDigest(tx, digest, settlementOf(digest, failure)))
+    const isTold = failure === null
+    const doubt = !isTold && (digest.doubt || failure.is === 'in doubt')
+    await store.transaction(tx => settleDigest(tx, digest, { isTold, wait: isTold ? minInterval : 0, doubt }))
   }
-
-  function settlementOf(digest: Digest, failure: Failure | null) {
-    if (failure === null) return { until: digest.until, wait: minInterval, doubt: false }
-    return { until: null, wait: 0, doubt: digest.doubt || failure.is === 'in doubt' }
-  }
-
-  /** A message goes without the total rather than not at all. */
-  const total = (): Promise<number | null> => store.read(countListed).catch(() => null)
 
   async function run(): Promise<void> {
     const { signal } = stopping
@@ -97,4 +85,66 @@ export function channelWorker(channel: Channel, { store, log, onOutage }: Channe
       clearTimeout(aborting)
     },
   }
+}
+
+/** Those who joined and were invited since the last message, leased to the holder of the token. */
+export interface Digest {
+  readonly channel: string
+  readonly token: string
+  readonly joined: number
+  readonly invited: number
+  /** Whether an earlier message may have counted some of them. */
+  readonly doubt: boolean
+  /** Milliseconds since 1970: it counts those until then. */
+  readonly until: number
+}
+
+/**
+ * Milliseconds that a digest ends before now: longer than a transaction lasts, since one that is about to commit has events
+ * with the time at which it began.
+ */
+export const LAG = 10_000
+
+/** A channel has one row, and no contact has any: it keeps until when the channel was told. */
+export const openChannel = (tx: Tx, channel: string): Promise<void> =>
+  tx.insert(
+    'channel',
+    [{ name: channel, told_until: tx.now - LAG, next_at: tx.now, token: null }],
+    'on conflict (name) do nothing',
+  )
+
+/** Leases what the channel is to be told, to one of several instances; null: nothing, or not yet. */
+export async function claimDigest(tx: Tx, channel: string): Promise<Digest | null> {
+  const [row] = await tx.all<{ told_until: number; token: string | null }>(
+    `select told_until, token from channel where name = $1 and next_at <= $2 ${tx.dialect.forUpdate}`,
+    [channel, tx.now],
+  )
+  if (row === undefined) return null
+  const until = tx.now - LAG
+  const [counts] = await tx.all<{ joined: number; invited: number }>(
+    'select (select count(*) from contact where event_at > $1 and event_at <= $2) as joined,' +
+      ' (select count(*) from contact where invited_at > $1 and invited_at <= $2 and invite_name is not null) as invited',
+    [row.told_until, until],
+  )
+  const { joined, invited } = counts!
+  if (joined + invited === 0) return null
+  const token = randomUUID()
+  await tx.run('update channel set token = $2, next_at = $3 where name = $1', [channel, token, tx.now + LEASE])
+  return { channel, token, joined, invited, doubt: row.token !== null, until }
+}
+
+/**
+ * Ends an attempt, unless another instance took over the lease. What was not told is in the next digest, after `wait`
+ * milliseconds.
+ */
+export async function settleDigest(
+  tx: Tx,
+  { channel, token, until }: Digest,
+  { isTold, wait, doubt }: { readonly isTold: boolean; readonly wait: number; readonly doubt: boolean },
+): Promise<void> {
+  await tx.run(
+    'update channel set told_until = coalesce($3, told_until), next_at = $4,' +
+      ' token = case when $5 = 1 then token end where name = $1 and token = $2',
+    [channel, token, isTold ? until : null, tx.now + wait, doubt ? 1 : 0],
+  )
 }

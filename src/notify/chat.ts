@@ -1,5 +1,4 @@
-import { call, type Failure, failureOf } from '../http-client/call.ts'
-import { deadline } from '../http-client/deadline.ts'
+import { call, deadline, failureOf } from '../http-client/call.ts'
 import { defuseLinks, ZERO_WIDTH_SPACE } from '../mail/template.ts'
 import type { Channel } from './channel.ts'
 import { secretsIn } from './webhook.ts'
@@ -54,7 +53,7 @@ export function chat({ name, label, query, message }: Chat, address: string, ser
   return {
     ...{ name, label, minInterval: MIN_INTERVAL },
     /** Nothing is refused for good: what we say is not at fault, but the channel or its settings. */
-    async send(sentence, stop): Promise<Failure | null> {
+    async send(sentence, stop) {
       const body = message(defuseLinks(prefix + sentence, ZERO_WIDTH_SPACE))
       const signal = deadline(TIMEOUT, stop)
       const reply = await call({ action: `tell ${label}`, method: 'POST', url: url.href, body, secrets, signal })

@@ -1,4 +1,4 @@
-import type { Outage } from '../delivery/breaker.ts'
+import { type Outage, outageWords } from '../delivery/breaker.ts'
 import type { Counts } from '../store/stats.ts'
 
 /** What channels are told, in one sentence each. */
@@ -39,13 +39,21 @@ const completed = { signups: 'completed', events: 'delivered' }
 const capital = (sentence: string): string => sentence.charAt(0).toUpperCase() + sentence.slice(1)
 
 /** `why`: what the log has, with the other side's own words; they are quoted. */
-export function outageSentence({ label, keeps }: Watched, outage: Outage, why: string): string {
-  const what = outage === 'misconfigured' ? 'refuses our settings' : 'does not answer'
-  return `${capital(label)} ${what}: ${keeps} are kept and ${completed[keeps]} later. ${capital(why)}`
-}
+export const outageSentence = ({ label, keeps }: Watched, outage: Outage, why: string): string =>
+  `${capital(label)} ${outageWords[outage]}: ${keeps} are kept and ${completed[keeps]} later. ${capital(why)}`
 
-export const recoverySentence = ({ label, keeps }: Watched): string =>
-  `${capital(label)} answers again: the ${keeps} that were kept are ${completed[keeps]} now`
+/** `lasted`: milliseconds. `waiting`: how many deliveries were kept; null: they could not be counted. */
+export function recoverySentence({ label, keeps }: Watched, lasted: number, waiting: number | null): string {
+  const minutes = Math.max(1, Math.round(lasted / 60_000))
+  const time = minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
+  const kept =
+    waiting === null
+      ? 'what was kept is'
+      : waiting === 1
+        ? `1 ${keeps.slice(0, -1)} was kept and is`
+        : `${number(waiting)} ${keeps} were kept and are`
+  return `${capital(label)} answers again after ${time}: ${kept} ${completed[keeps]} now`
+}
 
 export function heldSentence(held: Counts['held']): string {
   const count = held.reduce((sum, { count }) => sum + count, 0)

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import type { OwnDestination } from '../delivery/destination.ts'
-import { call, failureOf, type Reply } from '../http-client/call.ts'
-import { deadline } from '../http-client/deadline.ts'
+import { call, deadline, failureOf, type Reply } from '../http-client/call.ts'
 import { newsKinds } from '../signup/contact.ts'
 
 interface WebhookSettings {

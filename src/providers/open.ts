@@ -1,8 +1,7 @@
 import type { Creation, DeliveryResult, Provider } from '../delivery/destination.ts'
-import { call, failureOf } from '../http-client/call.ts'
-import { deadline } from '../http-client/deadline.ts'
+import { call, deadline, failureOf } from '../http-client/call.ts'
 import { type Contact, EMAIL_PATTERN, emailKey, newsKinds } from '../signup/contact.ts'
-import type { Choice } from './settings.ts'
+import type { Choice } from './list.ts'
 import type { Api } from './vendor.ts'
 
 /** Milliseconds for one attempt, all of its calls together. A visitor waits for a creation. */
@@ -37,10 +36,10 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
   async function create(contact: Contact, inDoubt: boolean, stop: AbortSignal): Promise<Creation> {
     const api = attempt(TIMEOUT, stop)
     const creation = await vendor.create(contact, api)
-    if (creation.is === 'invalid' || ('status' in creation && vendor.refusesAddress?.(creation))) {
-      return { is: 'refused', reason: 'it is not valid there' }
+    if ('status' in creation) {
+      const isInvalid = vendor.refusesAddress?.(creation)
+      return isInvalid ? { is: 'refused', reason: 'it is not valid there' } : failureOf(creation)
     }
-    if ('status' in creation) return failureOf(creation)
     const { is, providerId } = creation
     // An attempt in doubt may have created what exists.
     if (is === 'existing' && (!inDoubt || creation.hasLeft)) return creation

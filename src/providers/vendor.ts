@@ -9,16 +9,9 @@ import {
   withDefault,
   word,
 } from '../config/readers.ts'
+import type { ProviderContact, Removal } from '../delivery/destination.ts'
 import type { Call, Reply } from '../http-client/call.ts'
 import type { Contact, WaitlistEvent } from '../signup/contact.ts'
-
-/** What the vendor says of a contact. `hasLeft`: it has unsubscribed. `invalid`: the vendor does not take the address. */
-export type Creation =
-  | { readonly is: 'created' | 'existing'; readonly providerId?: string | undefined; readonly hasLeft?: true }
-  | { readonly is: 'invalid' }
-
-/** What became of a person. `by hand`: its API cannot erase. `how` tells the owner what to do: "delete the contact in …". */
-export type Removal = { readonly is: 'removed' | 'absent' } | { readonly is: 'by hand'; readonly how: string }
 
 /** `PROVIDER_FIELDS`: what the operator sets on each new contact. */
 export type Fields = Readonly<Record<string, string>>
@@ -38,7 +31,7 @@ export interface Vendor<Table extends SettingsTable = SettingsTable> {
   /** What answers with a 2xx if the key, and what the settings name, are good. */
   check(settings: ValuesOf<Table>): readonly string[]
   /** Adds the address if it is new there; never changes an existing contact. The address is in lower case. */
-  create(contact: Contact, api: Api<Table>): Promise<Creation | Reply>
+  create(contact: Contact, api: Api<Table>): Promise<ProviderContact | Reply>
   /** Adds a contact of ours to what takes calls of its own; may be repeated. */
   complete?(contact: Contact, api: Api<Table>): Promise<Reply | null>
   /** Whether a refused creation says that the address is not valid. */
@@ -117,7 +110,7 @@ export function idOf(value: unknown): string | undefined {
 }
 
 /** A contact, if the reply is a success with its identifier. */
-export function contactIn(is: 'created' | 'existing', reply: Reply, id: unknown): Creation | Reply {
+export function contactIn(is: 'created' | 'existing', reply: Reply, id: unknown): ProviderContact | Reply {
   const providerId = idOf(id)
   return reply.is === 'ok' && providerId !== undefined ? { is, providerId } : reply
 }

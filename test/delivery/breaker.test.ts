@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { breaker, type Outage } from '../../src/delivery/breaker.ts'
 import type { Failure } from '../../src/http-client/call.ts'
+import { keptLog } from '../harness/log.ts'
 
 const why = 'as the test wants it'
 const failures = {
@@ -38,12 +39,15 @@ const rows: readonly (readonly [
   ['77777', 0, 16_000, 'unreachable', ['unreachable']],
 ]
 
+const breakerOf = (onOutage: (outage: Outage | null) => void) =>
+  breaker({ name: 'fake', label: 'the fake', longestPause: 120_000, log: keptLog().log, onOutage })
+
 for (const [history, permits, probeAt, refusal, reported] of rows) {
   test(`after ${history}: ${permits} of 16, a probe after ${probeAt} ms; reported: ${reported}`, t => {
     let now = 0
     t.mock.method(performance, 'now', () => now)
     const changes: (Outage | null)[] = []
-    const state = breaker(120_000, outage => changes.push(outage))
+    const state = breakerOf(outage => changes.push(outage))
     for (const each of history) {
       if (each === 'o') state.succeed()
       else state.fail(failures[each as keyof typeof failures])
@@ -62,7 +66,7 @@ for (const [history, permits, probeAt, refusal, reported] of rows) {
 }
 
 test('a failure counts against the delivery only while the destination is not at fault', () => {
-  const state = breaker(120_000, () => {})
+  const state = breakerOf(() => {})
   const blamed = [failures.x, failures['7'], failures.x, failures.m].map(state.fail)
   assert.deepEqual(blamed, [false, true, true, true])
 })

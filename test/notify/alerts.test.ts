@@ -3,13 +3,14 @@ import { type TestContext, test } from 'node:test'
 import type { Failure } from '../../src/http-client/call.ts'
 import { alerts } from '../../src/notify/alerts.ts'
 import type { Channel } from '../../src/notify/channel.ts'
+import { recoverySentence } from '../../src/notify/sentences.ts'
 import { keptLog } from '../harness/log.ts'
 import { until } from '../harness/program.ts'
 import { forEachEngine, signup } from '../store/place.ts'
 
 const watched = { name: 'webhook', label: 'the webhook', keeps: 'events' } as const
 const BROKE = 'The webhook refuses our settings: events are kept and delivered later. Answered with 401'
-const RECOVERED = 'The webhook answers again: the events that were kept are delivered now'
+const RECOVERED = 'The webhook answers again after 5 min: 1 event was kept and is delivered now'
 
 /** Channels that keep what they are told, and fail as long as the test wants it. */
 function channelsOf(...names: string[]) {
@@ -28,6 +29,13 @@ function channelsOf(...names: string[]) {
   return { channels, state }
 }
 
+test('the end of an outage is told with its length and what was kept', () => {
+  const loops = { name: 'loops', label: 'Loops', keeps: 'signups' } as const
+  const ends = 'Loops answers again after'
+  assert.equal(recoverySentence(loops, 9_000_000, 1_234), `${ends} 3 h: 1,234 signups were kept and are completed now`)
+  assert.equal(recoverySentence(loops, 0, null), `${ends} 1 min: what was kept is completed now`)
+})
+
 forEachEngine('alerts', place => {
   async function stage(t: TestContext, ...names: string[]) {
     t.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] })
@@ -36,7 +44,7 @@ forEachEngine('alerts', place => {
     let now = Date.UTC(2030, 0, 1)
     const here = await place(t)
     const holds = { above: { count: 1, time: 3_600_000 }, suspicious: false }
-    const [store] = await here.instances(1, { clock: () => now, holds })
+    const [store] = await here.instances(1, { clock: () => now, holds, destinations: ['webhook'] })
     const { channels, state } = channelsOf(...names)
     const { signal } = new AbortController()
     const open = () => alerts({ store, channels, log: keptLog().log, signal })
@@ -49,11 +57,12 @@ forEachEngine('alerts', place => {
   }
 
   test('a destination broke and recovered: each channel is told once by all instances, but not of itself', async t => {
-    const { state, open, pass } = await stage(t, 'slack', 'webhook')
+    const { store, state, open, pass } = await stage(t, 'slack', 'webhook')
+    await store.admit(signup('Ada', 'ada@example.com'))
     const instances = [open(), open(), open()]
     const change = instances.map(each => each.watch(watched))
     await Promise.all(change.map(each => each('misconfigured', 'answered with 401')))
-    pass(61_000)
+    pass(300_000)
     await Promise.all(change.map(each => each(null, '')))
     for (const each of instances) each.stop()
     assert.deepEqual(state.told, [`slack: ${BROKE}`, `slack: ${RECOVERED}`])

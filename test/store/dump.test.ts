@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import { OperatorError } from '../../src/config/operator.ts'
-import { openChannel } from '../../src/notify/cursor.ts'
+import { openChannel } from '../../src/notify/channel.ts'
 import type { Database } from '../../src/store/database.ts'
 import { dump, load } from '../../src/store/dump.ts'
 import {

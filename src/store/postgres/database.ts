@@ -24,7 +24,7 @@ const STATEMENT = 2_500
 /** Milliseconds in which retries begin: signups wait at most 5 s for the store. */
 const RETRY_FOR = 3_000
 const LONGEST_PAUSE = 250
-/** Milliseconds from the begin of a transaction to its commit: with the commit itself less than `LAG` of notify/cursor.ts. */
+/** Milliseconds from the begin of a transaction to its commit: with the commit itself less than `LAG` of notify/channel.ts. */
 const TRANSACTION = 6_000
 /** The same as `STATEMENT` for a command, for which no visitor waits. */
 const COMMAND_STATEMENT = 60_000
