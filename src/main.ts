@@ -29,7 +29,7 @@ import type { DeliveryFilter } from './store/deliveries.ts'
 /** Runs one command line. */
 export async function main(
   args: readonly string[],
-  io = ofProcess(),
+  io: Io = process,
   env: Environment = process.env,
 ): Promise<ExitCode> {
   try {
@@ -283,21 +283,4 @@ const settingsHelp = () => {
     return `  ${name.padEnd(22)} ${meaning}${standard === undefined ? '' : ` [${standard}]`}\n`
   })
   return `\nSettings, from the environment or the file .env (those of email tools: docs/providers.md):\n${rows.join('')}`
-}
-
-/** A command that reads `signal` is no longer ended by Ctrl-C, but ends by itself. */
-function ofProcess(): Io {
-  const { stdin, stdout, stderr } = process
-  let stopping: AbortController | undefined
-  return {
-    ...{ stdin, stdout, stderr },
-    get signal() {
-      if (stopping === undefined) {
-        const controller = new AbortController()
-        stopping = controller
-        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort())
-      }
-      return stopping.signal
-    },
-  }
 }

@@ -6,7 +6,6 @@ import {
   counted,
   counter,
   type ExitCode,
-  fail,
   type Io,
   inChunks,
   plain,
@@ -26,7 +25,7 @@ export interface ExportOptions extends ContactFilter {
 
 /**
  * Writes contacts to standard output or to a new file, and says on standard error how many. A file is complete when it
- * appears; Ctrl-C leaves nothing of it.
+ * appears; what a killed export leaves goes with the next one.
  */
 export async function exportContacts(
   { store }: Config,
@@ -36,11 +35,9 @@ export async function exportContacts(
   const isForPeople = output === undefined && io.stdout.isTTY === true
   const line = json ? jsonLine : isForPeople ? plainCsvLine : csvLine
   const progress = counter(io)
-  // From here on Ctrl-C does not end the process.
-  const signal = output === undefined ? undefined : io.signal
   const states = new Map<string, number>()
   let count = 0
-  return withDatabase(store, async ({ read }) => {
+  return withDatabase<ExitCode>(store, async ({ read }) => {
     async function* texts(): AsyncGenerator<string> {
       if (!json) yield `${isForPeople ? '' : BYTE_ORDER_MARK}${Object.keys(columns).join(',')}\r\n`
       for await (const page of contactPages(read, filter)) {
@@ -54,10 +51,7 @@ export async function exportContacts(
     }
     try {
       if (output === undefined) await print(io, texts())
-      else await writeAtomically(output, file => pipeline(inChunks(texts()), createWriteStream(file), { signal }))
-    } catch (error) {
-      if (!signal?.aborted) throw error
-      return fail(io, `stopped before the end, so there is no ${output}. Run the same command again.`)
+      else await writeAtomically(output, file => pipeline(inChunks(texts()), createWriteStream(file)))
     } finally {
       progress.end()
     }

@@ -1,7 +1,7 @@
 import type { Config } from '../config/load.ts'
 import { ask, counted, counter, type ExitCode, fail, type Io, misused, print } from '../operate/output.ts'
 import type { SignupTargets } from '../store/activate.ts'
-import type { BulkOptions, Changed } from '../store/bulk.ts'
+import type { Changed, OnProgress } from '../store/bulk.ts'
 import type { Database } from '../store/database.ts'
 import { withDatabase } from '../store/open.ts'
 import { countHeld, discard, type HeldFilter, release } from './store.ts'
@@ -11,7 +11,7 @@ export interface DecideOptions extends Omit<HeldFilter, 'addresses'> {
   readonly yes?: true
 }
 
-/** Lets held signups in, in the order in which they came. Ctrl-C stops it between two steps. */
+/** Lets held signups in, in the order in which they came. */
 export async function releaseHeld(
   { store, provider }: Config,
   addresses: readonly string[],
@@ -22,7 +22,7 @@ export async function releaseHeld(
   const which = chosen(addresses, options)
   if (which === null) return misused(io, HOW)
   return withDatabase(store, async database => {
-    const code = await decide('released', io, bulk => release(database, which, targets, bulk))
+    const code = await decide('released', io, onProgress => release(database, which, targets, onProgress))
     if (code === 0 && provider !== null) {
       await print(io, [`The running service hands them over to ${provider.vendor.title}.\n`])
     }
@@ -30,7 +30,7 @@ export async function releaseHeld(
   })
 }
 
-/** Deletes held signups, after it has asked. Ctrl-C stops it between two steps. */
+/** Deletes held signups, after it has asked. */
 export async function discardHeld(
   { store }: Config,
   addresses: readonly string[],
@@ -41,7 +41,7 @@ export async function discardHeld(
   if (which === null) return misused(io, HOW)
   return withDatabase(store, async database => {
     const refused = await ask(io, yes, await question(database, which))
-    return refused ?? decide('discarded', io, bulk => discard(database, which, bulk))
+    return refused ?? decide('discarded', io, onProgress => discard(database, which, onProgress))
   })
 }
 
@@ -62,12 +62,11 @@ function chosen(addresses: readonly string[], { all, ...filter }: DecideOptions)
   return addresses.length > 0 ? { addresses } : filter
 }
 
-async function decide(done: string, io: Io, change: (bulk: BulkOptions) => Promise<Changed>): Promise<ExitCode> {
+async function decide(done: string, io: Io, change: (onProgress: OnProgress) => Promise<Changed>): Promise<ExitCode> {
   const progress = counter(io)
   const onProgress = (looked: number) => progress.show(done, looked)
-  const { done: count, missing } = await change({ onProgress, signal: io.signal }).finally(progress.end)
+  const { done: count, missing } = await change(onProgress).finally(progress.end)
   if (count > 0) await print(io, [`${counted(count, 'signup was', 'signups were')} ${done}.\n`])
-  if (io.signal.aborted) return fail(io, 'stopped before the end. Run the same command again: it goes on.')
   if (missing.length > 0) {
     const reasons = missing.map(({ address }) => `${address} is not held.`)
     return fail(io, `not all could be ${done}:`, reasons)

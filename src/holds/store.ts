@@ -1,6 +1,6 @@
 import type { HoldReason } from '../signup/contact.ts'
 import { activate, type SignupTargets } from '../store/activate.ts'
-import { type BulkOptions, type Changed, changeContacts } from '../store/bulk.ts'
+import { type Changed, changeContacts, type OnProgress } from '../store/bulk.ts'
 import { type ContactFilter, conditionsOf } from '../store/contacts.ts'
 import type { Database, Tx } from '../store/database.ts'
 import { mailboxOf } from '../store/mailbox.ts'
@@ -59,7 +59,7 @@ export const release = (
   database: Database,
   filter: HeldFilter,
   targets: SignupTargets,
-  bulk: BulkOptions,
+  onProgress?: OnProgress,
 ): Promise<Changed> =>
   changeContacts(
     database,
@@ -68,17 +68,17 @@ export const release = (
       database.requireRoom()
       return (await activate(tx, 'held', numbers, targets)).length
     },
-    bulk,
+    onProgress,
   )
 
 /** Deletes held contacts. Nobody counts as erased, so the same addresses may sign up again. */
-export const discard = (database: Database, filter: HeldFilter, bulk: BulkOptions): Promise<Changed> =>
+export const discard = (database: Database, filter: HeldFilter, onProgress?: OnProgress): Promise<Changed> =>
   changeContacts(
     database,
     { ...filter, state: 'held' },
     (tx, numbers) =>
       tx.run(`delete from contact where ${tx.dialect.among('number', '$1')} and state = 'held'`, [numbers]),
-    bulk,
+    onProgress,
   )
 
 interface HeldCounts {

@@ -25,8 +25,7 @@ const SHOWN = 20
 const KEPT = 1_000
 
 /**
- * Adds the contacts of a file, and reports what became of them: exit code 0 only if each line is a contact. Ctrl-C stops it
- * between two steps. `targets`: whom the contacts are announced to; null: nobody.
+ * Adds the contacts of a file, and reports what became of them: exit code 0 only if each line is a contact. `targets`: whom the contacts are announced to; null: nobody.
  *
  * @throws {OperatorError} when the database or the file cannot be used.
  */
@@ -69,7 +68,7 @@ export async function importFile(
 
   const onProgress = ({ added, existing, erased }: Imported) =>
     progress.show('importing', added + existing + erased + count)
-  const importing = { targets, dryRun, onProgress, signal: io.signal }
+  const importing = { targets, dryRun, onProgress }
   const isMissing = store.kind === 'sqlite' && !existsSync(store.path)
   if (isMissing) io.stderr.write(`There is no list yet: it ${dryRun ? 'would be' : 'is'} made at ${store.path}.\n`)
   // To try an import without a list, an empty one is made for as long as it takes.
@@ -80,7 +79,6 @@ export async function importFile(
   }).finally(progress.end)
   if (json) await print(io, [toJson({ ...imported, invalid: count, lines: invalid })])
   else await print(io, report(imported, count, dryRun, targets !== null))
-  if (io.signal.aborted) return fail(io, 'stopped before the end. Run the same command again: it goes on.')
   if (problem !== '') fail(io, `${problem} Nothing after that was read.`)
   if (count === 0) return problem === '' ? 0 : 1
   const sentence = `${counted(count, 'line is', 'lines are')} not valid`

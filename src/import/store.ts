@@ -38,8 +38,6 @@ export interface ImportOptions {
   readonly dryRun: boolean
   /** Called after each step. */
   readonly onProgress: (soFar: Imported) => void
-  /** Ends the import between two steps. What was added stays; with the same rows, the next call ends with the same list. */
-  readonly signal: AbortSignal
 }
 
 /** How many rows were added, were on the list already, or stay away since their address was erased. */
@@ -54,12 +52,11 @@ export type ImportOutcome = 'added' | 'existing' | 'erased'
 export async function importContacts(
   database: Database,
   batches: AsyncIterable<readonly ImportRow[]>,
-  { targets, dryRun, onProgress, signal }: ImportOptions,
+  { targets, dryRun, onProgress }: ImportOptions,
 ): Promise<Imported> {
   const counts = { added: 0, existing: 0, erased: 0 }
   const seen = new Set<string>()
   for await (const batch of batches) {
-    if (signal.aborted) break
     if (!dryRun) database.requireRoom()
     const outcomes = dryRun
       ? await database.read(tx => outcomesOf(tx, batch, seen))

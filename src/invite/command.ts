@@ -35,7 +35,7 @@ export interface InviteOptions extends Pick<ContactFilter, 'search' | 'source' |
   readonly yes?: true
 }
 
-/** Invites those who are listed, the first one first, after it has asked. Ctrl-C stops it between two steps. */
+/** Invites those who are listed, the first one first, after it has asked. */
 export async function inviteContacts(
   { store }: Config,
   addresses: readonly string[],
@@ -69,8 +69,7 @@ export async function inviteContacts(
     }
     const progress = counter(io)
     const onProgress = (looked: number) => progress.show('inviting', looked)
-    const bulk = { onProgress, signal: io.signal }
-    const changed = await invite(database, which, next, targets, bulk).finally(progress.end)
+    const changed = await invite(database, which, next, targets, onProgress).finally(progress.end)
     return report(changed, note, io)
   })
 }
@@ -83,7 +82,6 @@ async function report({ done, missing }: Changed, note: string, io: Io): Promise
     const rest = note === '' ? ' The running service notifies them.' : note
     await print(io, [`${counted(done, 'person was', 'people were')} invited.${rest}\n`])
   }
-  if (io.signal.aborted) return fail(io, 'stopped before the end: those who were invited stay invited.')
   if (others.length > 0) {
     return fail(io, 'not all could be invited:', reasonsOf(others))
   }
@@ -100,7 +98,7 @@ async function remind(
   io: Io,
 ): Promise<ExitCode> {
   if (targets.destinations.length === 0) return fail(io, UNNOTIFIED)
-  const { done, missing } = await inviteAgain(database, addresses, targets, { signal: io.signal })
+  const { done, missing } = await inviteAgain(database, addresses, targets)
   const redeemed = addresses.length - missing.length - done
   await print(io, [`${counted(done, 'person was', 'people were')} invited again.\n`])
   if (redeemed > 0) await print(io, [`${counted(redeemed, 'person has', 'people have')} redeemed already.\n`])

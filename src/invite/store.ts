@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { addDeliveries, type SignupTargets } from '../store/activate.ts'
-import { type BulkOptions, type Changed, changeContacts, lockInState } from '../store/bulk.ts'
+import { type Changed, changeContacts, lockInState, type OnProgress } from '../store/bulk.ts'
 import { type ContactFilter, conditionsOf } from '../store/contacts.ts'
 import type { Database, Tx } from '../store/database.ts'
 
@@ -31,7 +31,7 @@ export const invite = (
   filter: ContactFilter,
   most: number | undefined,
   targets: InvitationTargets,
-  bulk: BulkOptions,
+  onProgress?: OnProgress,
 ): Promise<Changed> =>
   changeContacts(
     database,
@@ -40,7 +40,7 @@ export const invite = (
       database.requireRoom()
       return inviteSome(tx, numbers, targets)
     },
-    bulk,
+    onProgress,
     most,
   )
 
@@ -69,23 +69,17 @@ export const inviteAgain = (
   database: Database,
   addresses: readonly string[],
   { eventName, destinations }: InvitationTargets,
-  bulk: BulkOptions,
 ): Promise<Changed> =>
-  changeContacts(
-    database,
-    { addresses, state: 'invited' },
-    async (tx, numbers) => {
-      const rows = await tx.all<{ number: number }>(
-        `update contact set invited_at = $2, invite_name = $3 where ${tx.dialect.among('number', '$1')}` +
-          " and state = 'invited' and redeemed_at is null returning number",
-        [numbers, tx.now, eventName],
-      )
-      const again = rows.map(({ number }) => number).sort((a, b) => a - b)
-      await addDeliveries(tx, again, 'invited', destinations)
-      return again.length
-    },
-    bulk,
-  )
+  changeContacts(database, { addresses, state: 'invited' }, async (tx, numbers) => {
+    const rows = await tx.all<{ number: number }>(
+      `update contact set invited_at = $2, invite_name = $3 where ${tx.dialect.among('number', '$1')}` +
+        " and state = 'invited' and redeemed_at is null returning number",
+      [numbers, tx.now, eventName],
+    )
+    const again = rows.map(({ number }) => number).sort((a, b) => a - b)
+    await addDeliveries(tx, again, 'invited', destinations)
+    return again.length
+  })
 
 /** An invitation, as the owner's app sees it; null: no contact has this code. */
 export async function invitationOf(tx: Tx, code: string) {

@@ -15,8 +15,6 @@ export interface Io {
   readonly stdout: Terminal
   /** Messages and questions. */
   readonly stderr: Terminal
-  /** Aborted by Ctrl-C. A command that does not read it is ended by Ctrl-C at once. */
-  readonly signal: AbortSignal
 }
 
 /** 0: done. 1: not done, not all of it, or nothing was found. 2: the command line makes no sense. */

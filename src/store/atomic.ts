@@ -22,7 +22,7 @@ export async function writeAtomically<T>(target: string, write: (unfinished: str
     await syncFile(folder)
     return result
   } catch (error) {
-    if (error instanceof OperatorError || (error as Error).name === 'AbortError') throw error
+    if (error instanceof OperatorError) throw error
     throw new OperatorError(`${target} cannot be written: ${(error as Error).message}`)
   } finally {
     await rm(unfinished, { force: true })

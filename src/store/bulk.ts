@@ -8,14 +8,10 @@ import type { Database, Tx } from './database.ts'
 
 /** Rows of one step, and the milliseconds of the rest after it. */
 export const STEP = 500
-export const REST = 50
+export const REST = 10
 
-export interface BulkOptions {
-  /** Ends it between two steps. What was done stays done, and the rest is as it was. */
-  readonly signal: AbortSignal
-  /** Called after each step with the rows that were looked at so far. */
-  readonly onProgress?: ((looked: number) => void) | undefined
-}
+/** Called after each step with the rows that were looked at so far. */
+export type OnProgress = (looked: number) => void
 
 interface Steps {
   /** The numbers of the next rows above a number. */
@@ -24,15 +20,18 @@ interface Steps {
   change(tx: Tx, numbers: readonly number[]): Promise<number>
 }
 
-/** By ascending number, so it ends also where what was changed is soon meant again. Returns how many were changed. */
+/**
+ * By ascending number, so it ends also where what was changed is soon meant again. Returns how many were changed. A process
+ * that is killed meanwhile leaves whole steps.
+ */
 export async function forEachPage(
   database: Database,
   { page, change }: Steps,
-  { signal, onProgress }: BulkOptions,
+  onProgress: OnProgress = () => {},
   most = Number.POSITIVE_INFINITY,
 ): Promise<number> {
   let [above, looked, changed] = [0, 0, 0]
-  while (!signal.aborted && changed < most) {
+  while (changed < most) {
     const limit = Math.min(STEP, most - changed)
     // Apart from the change, since it needs no lock.
     const numbers = await database.read(tx => page(tx, above, limit))
@@ -41,7 +40,7 @@ export async function forEachPage(
     changed += await database.transaction(tx => change(tx, numbers), { repeatable: false })
     above = numbers.at(-1)!
     looked += numbers.length
-    onProgress?.(looked)
+    onProgress(looked)
     await sleep(REST)
   }
   return changed
@@ -59,7 +58,7 @@ export async function changeContacts(
   database: Database,
   filter: ContactFilter & { readonly state: ContactState },
   change: Steps['change'],
-  bulk: BulkOptions,
+  onProgress?: OnProgress,
   most?: number,
 ): Promise<Changed> {
   const { addresses, state } = filter
@@ -75,7 +74,7 @@ export async function changeContacts(
     )
     return rows.map(({ number }) => number)
   }
-  return { done: await forEachPage(database, { page, change }, bulk, most), missing }
+  return { done: await forEachPage(database, { page, change }, onProgress, most), missing }
 }
 
 async function notIn(tx: Tx, state: ContactState, addresses: readonly string[]): Promise<Changed['missing']> {

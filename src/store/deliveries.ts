@@ -1,5 +1,5 @@
 import type { DeliveryRecord, DeliveryState } from '../signup/contact.ts'
-import { type BulkOptions, forEachPage } from './bulk.ts'
+import { forEachPage, type OnProgress } from './bulk.ts'
 import type { Database, Tx, Value } from './database.ts'
 import { type ContactRow, RECORD_COLUMNS, type RecordRow, recordOf } from './rows.ts'
 
@@ -70,7 +70,7 @@ export async function replay(tx: Tx, numbers: readonly number[]): Promise<Replay
 export const replayAbandoned = (
   database: Database,
   destination: string | undefined,
-  bulk: BulkOptions,
+  onProgress?: OnProgress,
 ): Promise<number> => {
   const which = `state = 'abandoned' ${destination === undefined ? '' : 'and destination = $3'}`
   const given = destination === undefined ? [] : [destination]
@@ -87,7 +87,7 @@ export const replayAbandoned = (
       change: (tx, numbers) =>
         tx.run(`${RENEW} where ${tx.dialect.among('number', '$1')} and state = 'abandoned'`, [numbers, tx.now]),
     },
-    bulk,
+    onProgress,
   )
 }
 

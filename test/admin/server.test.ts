@@ -14,7 +14,7 @@ import { until } from '../harness/program.ts'
 import { exchange, readAnswer } from '../harness/raw.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
-import { bulk, operatorAt } from '../harness/store.ts'
+import { operatorAt } from '../harness/store.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 import { nobody } from './snapshots.ts'
 
@@ -130,7 +130,7 @@ describe('invitations', { concurrency: 8 }, () => {
   async function invited(t: TestContext, env: Record<string, string> = { ADMIN_TOKEN: token }) {
     const { service, client, ask } = await started(t, env)
     await client.signUp(ada)
-    await operatorAt(service.databasePath).invite({}, 1, { eventName: 'waitlist.invited', destinations: [] }, bulk)
+    await operatorAt(service.databasePath).invite({}, 1, { eventName: 'waitlist.invited', destinations: [] })
     const [row] = (await sqlOn(service.databasePath)('select code from contact')) as { code: string }[]
     const request = (method: string, code: string, authorization = `Bearer ${token}`) =>
       ask(method, `/invitations/${code}`, ...(authorization === '' ? [] : [`Authorization: ${authorization}`]))

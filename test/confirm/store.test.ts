@@ -5,7 +5,7 @@ import type { SignupTargets } from '../../src/store/activate.ts'
 import { contactPages } from '../../src/store/contacts.ts'
 import type { Delivery } from '../../src/store/outbox.ts'
 import type { Store } from '../../src/store/store.ts'
-import { bulk, forEachEngine, only, signup } from '../store/place.ts'
+import { forEachEngine, only, signup } from '../store/place.ts'
 
 const asking = { destinations: ['webhook', 'mail'], confirmation: 'mail' }
 const targets: SignupTargets = { eventName: 'waitlist.joined', provider: null, ...asking }
@@ -36,7 +36,7 @@ forEachEngine('confirmed addresses', place => {
     const { contacts, signups } = await operator.counts()
     assert.deepEqual([contacts.unconfirmed, contacts.listed, signups], [1, 0, []])
     const news = { eventName: 'waitlist.invited', destinations: ['mail'] }
-    assert.equal((await operator.invite({}, undefined, news, bulk)).done, 0)
+    assert.equal((await operator.invite({}, undefined, news)).done, 0)
     assert.deepEqual(await store.claim('webhook', 10), [])
     const mail = await only(store, 'mail')
     assert.deepEqual(
@@ -68,7 +68,7 @@ forEachEngine('confirmed addresses', place => {
     assert.equal(crowd.filter(each => each.is === 'unconfirmed' && each.sends).length, 2)
     assert.equal(crowd.filter(({ is }) => is === 'held now').length, 1)
     assert.equal((await send(store)).length, 2)
-    assert.deepEqual(await operator.release({}, targets, bulk), { done: 1, missing: [] })
+    assert.deepEqual(await operator.release({}, targets), { done: 1, missing: [] })
     const [mail] = await send(store)
     assert.deepEqual([mail?.kind, mail?.contact.confirmation?.times], ['confirmation', 1])
     assert.equal(await confirmed(store, mail!.contact), 'now')

@@ -12,7 +12,7 @@ import { quickFolder } from '../harness/folder.ts'
 import { keptLog } from '../harness/log.ts'
 import { until } from '../harness/program.ts'
 import { storeAt } from '../harness/store.ts'
-import { bulk, forEachEngine, signup } from '../store/place.ts'
+import { forEachEngine, signup } from '../store/place.ts'
 
 const DAY = 86_400_000
 const why = 'as the test wants it'
@@ -162,7 +162,7 @@ forEachEngine('deliveries to one destination', place => {
     const here = await place(t)
     const before = await here.open({ destinations: ['mail'] })
     for (const name of ['Ada', 'Grace']) await before.admit(signup(name, `${name}@example.com`))
-    await here.operator.invite({}, 2, { eventName: 'waitlist.invited', destinations: ['mail'] }, bulk)
+    await here.operator.invite({}, 2, { eventName: 'waitlist.invited', destinations: ['mail'] })
     await here.sql("update delivery set due_at = 0 where kind = 'invited'")
     await before.close()
     const store = await here.open({ destinations: ['mail'], confirmation: 'mail' })

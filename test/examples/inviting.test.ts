@@ -7,7 +7,7 @@ import { invitationRoute } from '../../src/invite/route.ts'
 import { invitationOf } from '../../src/invite/store.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { recordingLog } from '../harness/log.ts'
-import { bulk, operatorAt, storeAt } from '../harness/store.ts'
+import { operatorAt, storeAt } from '../harness/store.ts'
 import { signup } from '../store/place.ts'
 
 const token = 'for-the-readme-and-nothing-else-at-all'
@@ -20,7 +20,7 @@ async function scene(t: TestContext) {
   await store.admit(signup(NAME, 'Ada@example.com'))
   await store.admit(signup('Bob', 'bob@example.com'))
   const operator = operatorAt(path)
-  await operator.invite({}, 1, { eventName: 'waitlist.invited', destinations: [] }, bulk)
+  await operator.invite({}, 1, { eventName: 'waitlist.invited', destinations: [] })
   const [ada] = await Array.fromAsync(operator.contacts({ state: 'invited' }))
   const { log, logged } = recordingLog()
   const admin = await openAdmin({

@@ -30,8 +30,7 @@ export async function run(
   input = '',
 ) {
   const [stdout, stderr] = [sink(), sink()]
-  const signal = new AbortController().signal
-  const io = { stdin: Readable.from([input]), stdout: stdout.stream, stderr: stderr.stream, signal }
+  const io = { stdin: Readable.from([input]), stdout: stdout.stream, stderr: stderr.stream }
   const given = args.map(each => (/^[^/]+\.(?:csv|jsonl|db|txt)$/.test(each) ? join(folder, each) : each))
   const code = await main(given, io, { DATABASE_URL: `sqlite:${join(folder, 'data/waitlist.db')}`, ...env })
   const said = stderr.text().replaceAll(`${folder}/`, '')

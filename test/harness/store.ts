@@ -9,7 +9,7 @@ import { type ImportOptions, type ImportRow, importContacts } from '../../src/im
 import { countInvitable, type InvitationTargets, invitationOf, invite } from '../../src/invite/store.ts'
 import type { SignupTargets } from '../../src/store/activate.ts'
 import type { BatchBounds } from '../../src/store/batches.ts'
-import type { BulkOptions } from '../../src/store/bulk.ts'
+import type { OnProgress } from '../../src/store/bulk.ts'
 import { type ContactFilter, contactPages, countContacts, newestContacts, personOf } from '../../src/store/contacts.ts'
 import { countAll } from '../../src/store/counts.ts'
 import type { Database, Tx } from '../../src/store/database.ts'
@@ -42,9 +42,6 @@ export async function storeAt(place: string | StoreLocation, options: StoreAtOpt
 /** What an operator's commands do with the database at a path. */
 export const operatorAt = (path: string) => operatorOf({ store: { kind: 'sqlite', path } })
 
-/** Of changes that nothing ends. */
-export const bulk = { signal: new AbortController().signal }
-
 export type Operator = ReturnType<typeof operatorOf>
 
 /** What commands do with the store. Each call opens the database, uses it, and closes it. */
@@ -65,8 +62,8 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
       reading(tx => listDeliveries(tx, filter, limit)),
     replay: (numbers: readonly number[]) =>
       using(database => database.transaction(tx => replay(tx, numbers), { repeatable: false })),
-    replayAbandoned: (destination: string | undefined, bulk: BulkOptions) =>
-      using(database => replayAbandoned(database, destination, bulk)),
+    replayAbandoned: (destination: string | undefined, onProgress?: OnProgress) =>
+      using(database => replayAbandoned(database, destination, onProgress)),
     backlog: () => reading(backlogOf),
     counts: () => reading(countAll),
     traces: (email: string) => reading(tx => tracesOf(tx, email)),
@@ -77,12 +74,12 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
         return traces
       }),
     countHeld: (filter: HeldFilter) => reading(tx => countHeld(tx, filter)),
-    release: (filter: HeldFilter, targets: SignupTargets, bulk: BulkOptions) =>
-      using(database => release(database, filter, targets, bulk)),
-    discard: (filter: HeldFilter, bulk: BulkOptions) => using(database => discard(database, filter, bulk)),
+    release: (filter: HeldFilter, targets: SignupTargets, onProgress?: OnProgress) =>
+      using(database => release(database, filter, targets, onProgress)),
+    discard: (filter: HeldFilter, onProgress?: OnProgress) => using(database => discard(database, filter, onProgress)),
     countInvitable: (filter: ContactFilter, most?: number) => reading(tx => countInvitable(tx, filter, most)),
-    invite: (filter: ContactFilter, most: number | undefined, targets: InvitationTargets, bulk: BulkOptions) =>
-      using(database => invite(database, filter, most, targets, bulk)),
+    invite: (filter: ContactFilter, most: number | undefined, targets: InvitationTargets, onProgress?: OnProgress) =>
+      using(database => invite(database, filter, most, targets, onProgress)),
     addressOf: (code: string) => reading(async tx => (await invitationOf(tx, code))?.email),
     async importContacts(batches: AsyncIterable<readonly ImportRow[]>, options: ImportOptions) {
       const importInto = (database: Database) => importContacts(database, batches, options)

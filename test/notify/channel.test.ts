@@ -8,7 +8,7 @@ import { LEASE, tryAcquireLock } from '../../src/store/outbox.ts'
 import type { Store } from '../../src/store/store.ts'
 import { keptLog } from '../harness/log.ts'
 import { type Received, startReceiver } from '../harness/receiver.ts'
-import { bulk, forEachEngine, handClock, type MakePlace, signup } from '../store/place.ts'
+import { forEachEngine, handClock, type MakePlace, signup } from '../store/place.ts'
 
 const running = new AbortController().signal
 
@@ -104,7 +104,7 @@ forEachEngine('a channel', place => {
     await joins('Ada', 'Grace')
     await poll()
     await joins('Eve')
-    await here.operator.invite({}, 1, { eventName: 'waitlist.invited', destinations: [] }, bulk)
+    await here.operator.invite({}, 1, { eventName: 'waitlist.invited', destinations: [] })
     await here.sql('update contact set invited_at = $1 where invited_at is not null', [clock.read() - LAG])
     await poll()
     assert.equal(sent.length, 1)

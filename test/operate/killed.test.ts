@@ -12,7 +12,7 @@ import { webhookSecret } from '../harness/instances.ts'
 import { signUp } from '../harness/load.ts'
 import { logOf, runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
-import { bulk, forEachEngine, type Place, signup } from '../store/place.ts'
+import { forEachEngine, type Place, signup } from '../store/place.ts'
 
 const skip = !isSlow && 'it runs in .ci/run'
 const KILLS = 3
@@ -43,7 +43,7 @@ async function fill({ open, operator, sql }: Place, state: 'held' | 'listed'): P
   const batches = (async function* () {
     yield rows
   })()
-  await operator.importContacts(batches, { targets: null, dryRun: false, onProgress() {}, ...bulk })
+  await operator.importContacts(batches, { targets: null, dryRun: false, onProgress() {} })
   if (state === 'held') await sql("update contact set state = 'held', reason = 'above-limit' returning 1")
 }
 

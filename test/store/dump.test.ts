@@ -6,7 +6,6 @@ import { openChannel } from '../../src/notify/channel.ts'
 import type { Database } from '../../src/store/database.ts'
 import { dump, load } from '../../src/store/dump.ts'
 import {
-  bulk,
   emailsOf,
   forEachEngine,
   type MakePlace,
@@ -54,12 +53,7 @@ async function rich(place: MakePlace, t: TestContext): Promise<Place> {
   }
   await store.admit(signup('www.example.net', 'held@example.com'))
   await store.settle(await pendingNow(store), { is: 'listed', joined: true })
-  await here.operator.invite(
-    { addresses: ['ada@example.com'] },
-    1,
-    { eventName: 'invited', destinations: ['mail'] },
-    bulk,
-  )
+  await here.operator.invite({ addresses: ['ada@example.com'] }, 1, { eventName: 'invited', destinations: ['mail'] })
   await pendingNow(store, 'gone@example.com')
   await here.operator.erase('gone@example.com')
   await store.close()

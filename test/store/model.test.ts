@@ -19,7 +19,7 @@ import { listDeliveries } from '../../src/store/deliveries.ts'
 import { type Delivery, LEASE, type Settlement } from '../../src/store/outbox.ts'
 import type { Store } from '../../src/store/store.ts'
 import { isSlow, seedOf } from '../harness/environment.ts'
-import { bulk, DAY, forEachEngine, handClock, type Place, signup } from './place.ts'
+import { DAY, forEachEngine, handClock, type Place, signup } from './place.ts'
 
 const WITHIN = 7 * DAY
 const WAIT = 5_000
@@ -356,7 +356,7 @@ async function live({ open, sql }: Place, { provider, confirmation, above, steps
       case 'invite': {
         const chosen = model.people.filter(({ state }) => state === 'listed').slice(0, step.most)
         const news = { eventName: 'waitlist.invited', destinations }
-        assert.equal((await invite(database, {}, step.most, news, bulk)).done, chosen.length)
+        assert.equal((await invite(database, {}, step.most, news)).done, chosen.length)
         for (const each of chosen) {
           each.state = 'invited'
           model.notify(each, 'invited', destinations)
@@ -383,12 +383,12 @@ async function live({ open, sql }: Place, { provider, confirmation, above, steps
         const batches = (async function* () {
           yield rows
         })()
-        const options = { targets: step.told ? targets : null, dryRun: false, onProgress() {}, ...bulk }
+        const options = { targets: step.told ? targets : null, dryRun: false, onProgress() {} }
         return assert.deepEqual(await importContacts(database, batches, options), expected)
       }
       case 'release': {
         const held = model.people.filter(({ state }) => state === 'held')
-        assert.equal((await release(database, {}, targets, bulk)).done, held.length)
+        assert.equal((await release(database, {}, targets)).done, held.length)
         for (const each of held) model.begin(each, false)
         return
       }

@@ -4,7 +4,7 @@ import { OperatorError } from '../../src/config/operator.ts'
 import { eventId } from '../../src/signup/contact.ts'
 import type { DeliveryFilter } from '../../src/store/deliveries.ts'
 import type { Settlement } from '../../src/store/outbox.ts'
-import { bulk, DAY, emailsOf, forEachEngine, type MakePlace, numbersOf, type Place, pendingNow } from './place.ts'
+import { DAY, emailsOf, forEachEngine, type MakePlace, numbersOf, type Place, pendingNow } from './place.ts'
 
 const provider = 'provider'
 const abandoned = { is: 'abandoned', why: 'HTTP 404' } as const
@@ -99,11 +99,11 @@ forEachEngine('the operator', place => {
       await store.settle(one!, delivered)
       for (const each of rest) await store.settle(each, abandoned)
     }
-    assert.equal(await operator.replayAbandoned('crm', bulk), 2)
+    assert.equal(await operator.replayAbandoned('crm'), 2)
     assert.deepEqual(await store.claim('webhook', 9), [])
     assert.deepEqual(emailsOf(await store.claim('crm', 9)).sort(), ['bob@example.com', 'cyd@example.com'])
     const progress: number[] = []
-    assert.equal(await operator.replayAbandoned(undefined, { ...bulk, onProgress: n => progress.push(n) }), 2)
+    assert.equal(await operator.replayAbandoned(undefined, n => progress.push(n)), 2)
     assert.deepEqual(progress, [2])
     assert.equal((await store.claim('webhook', 9)).length, 2)
   })

@@ -145,8 +145,6 @@ export const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[
 
 export const DAY = 86_400_000
 
-export { bulk } from '../harness/store.ts'
-
 export const idOf = (admission: Admission): string => (admission.is === 'listed now' ? admission.contactId : '')
 export const emailsOf = (deliveries: readonly Delivery[]) => deliveries.map(({ contact }) => contact.email)
 export const numbersOf = (deliveries: readonly Delivery[]) => deliveries.map(({ number }) => number)
