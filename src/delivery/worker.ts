@@ -183,15 +183,15 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
     await Promise.race([Promise.all(unsettled), aborted])
   }
 
-  /** Attempts due deliveries. Resolves with their number once they are in flight. */
-  async function begin(): Promise<number> {
+  /** Attempts due deliveries. Resolves once they are in flight, with their number and whether more may be due. */
+  async function begin() {
     const most = state.permits(concurrency - inFlight.size)
     const claimed = most === 0 ? [] : await store.claim(destination, most)
     for (const delivery of claimed) {
       const done = inBackground(delivery).finally(() => inFlight.delete(done))
       inFlight.add(done)
     }
-    return claimed.length
+    return { count: claimed.length, mayBeMore: most > 0 && claimed.length === most }
   }
 
   async function inBackground(delivery: Delivery): Promise<void> {
@@ -226,9 +226,9 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
   async function run(): Promise<void> {
     while (!isStopped) {
       isWoken = false
-      await begin().catch(reportUnclaimed)
+      const begun = await begin().catch(reportUnclaimed)
       if (inFlight.size >= concurrency) await Promise.race(inFlight)
-      else if (!isStopped) await rest()
+      else if (!isStopped && !begun?.mayBeMore) await rest()
     }
   }
 
@@ -240,7 +240,7 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
     },
     /** Polls once, without the loop. Resolves with the number of attempts when they are done. */
     async once(): Promise<number> {
-      const count = await begin()
+      const { count } = await begin()
       await Promise.all(inFlight)
       return count
     },

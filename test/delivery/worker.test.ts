@@ -56,7 +56,7 @@ async function stage(t: TestContext, answer: Answer, more: Partial<Destination> 
   }
 }
 
-test('a backlog is delivered once each, as many at once as may be, and new events soon after', async t => {
+test('a backlog is delivered once each, as many at once as may be, without a pause; and new events soon after', async t => {
   let [inFlight, most] = [0, 0]
   const here = await stage(t, async () => {
     most = Math.max(most, ++inFlight)
@@ -65,9 +65,16 @@ test('a backlog is delivered once each, as many at once as may be, and new event
     return delivered
   })
   await here.joins(50)
-  const worker = here.worker()
+  const { claim, settle } = here.store
+  const slowClaim: typeof claim = async (...all) => {
+    await new Promise(resolve => setTimeout(resolve, 20))
+    return claim(...all)
+  }
+  const timers = t.mock.method(globalThis, 'setTimeout')
+  const worker = here.worker({ store: { claim: slowClaim, settle } })
   worker.start()
   await until(() => here.received.length === 50)
+  assert.ok(timers.mock.calls.filter(call => call.arguments[1] === 1_000).length <= 1, 'it does not wait for a poll')
   await here.store.admit(signup('Eve', 'eve@example.com'))
   worker.wake()
   await until(() => here.received.length === 51)
