@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { optional, required, shaped } from '../config/readers.ts'
-import { contactIn, idOf, names, query, site, type Vendor, words } from './vendor.ts'
+import { contactIn, idOf, names, query, site, type Vendor } from './vendor.ts'
 
 const settings = {
   GHOST_BASE_URL: required(
@@ -17,11 +17,6 @@ const settings = {
     'Ghost: Settings, Integrations, Add custom integration, Admin API key.',
   ),
   GHOST_LABELS: optional(names, 'Labels to give to the member; new ones are made.', 'Ghost: Members, Filter, Label.'),
-  GHOST_NEWSLETTER_IDS: optional(
-    words,
-    'Newsletters to subscribe the member to, instead of those that Ghost chooses for new members.',
-    'Ghost: Settings, Newsletters; the id in its address.',
-  ),
 }
 
 /** A JSON Web Token (RFC 7519) that begins now and lasts for as long as Ghost takes one: 5 minutes. */
@@ -53,14 +48,12 @@ export const ghost: Vendor<typeof settings> = {
   check: () => ['/members/?limit=1&fields=id'],
 
   async create({ id, name, email }, { settings, post }) {
-    const { GHOST_LABELS: labels, GHOST_NEWSLETTER_IDS: newsletters } = settings
     const member = {
       email,
       // Ghost takes no name that begins with a comma.
       name: name.replace(/^[,\s]+/, ''),
       note: `waitlist ${id}`,
-      labels,
-      newsletters: newsletters?.map(each => ({ id: each })),
+      labels: settings.GHOST_LABELS,
     }
     const reply = await post('create a member', '/members/', { members: [member] })
     const isKnown = /^Attempting to add member with existing email/.test(reply.json?.errors?.[0]?.context)

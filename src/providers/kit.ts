@@ -1,7 +1,7 @@
 import { optional, required, word } from '../config/readers.ts'
 import type { Reply } from '../http-client/call.ts'
 import type { Contact } from '../signup/contact.ts'
-import { ALWAYS, type Api, base, contactIn, forEach, number, numbers, query, splitName, type Vendor } from './vendor.ts'
+import { ALWAYS, type Api, base, contactIn, number, query, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   KIT_API_KEY: required(word, 'API key (v4).', 'Kit: Settings, Developer, V4 keys.'),
@@ -9,11 +9,6 @@ const settings = {
     number,
     'Tag that is given to a new contact and starts the automation.',
     'Kit: Subscribers, Tags; the number in its address.',
-  ),
-  KIT_TAG_IDS: optional(
-    numbers,
-    'More tags to give to the contact.',
-    'Kit: Subscribers, Tags; the number in the address of each.',
   ),
   KIT_FORM_ID: optional(
     number,
@@ -46,7 +41,7 @@ function add(place: string, { email, providerId }: Contact, { post }: Pick<Api, 
 
 /**
  * https://developers.kit.com/api-reference: the creation is an upsert that would rewrite a first name, so the address is
- * looked up first. Tags and a form take calls of their own, and so does the tag that starts the automation.
+ * looked up first. A form takes a call of its own, and so does the tag that starts the automation.
  */
 export const kit: Vendor<typeof settings> = {
   title: 'Kit',
@@ -55,9 +50,9 @@ export const kit: Vendor<typeof settings> = {
   namesEvents: false,
   takesFields: true,
   connect: ({ KIT_BASE_URL, KIT_API_KEY }) => ({ base: KIT_BASE_URL, headers: { 'x-kit-api-key': KIT_API_KEY } }),
-  check: ({ KIT_TAG_ID: start, KIT_TAG_IDS: tags = [], KIT_FORM_ID: form }) => [
+  check: ({ KIT_TAG_ID: tag, KIT_FORM_ID: form }) => [
     '/v4/account',
-    ...[start, ...tags].filter(id => id !== undefined).map(id => `/v4/tags/${id}/subscribers?per_page=1`),
+    ...(tag === undefined ? [] : [`/v4/tags/${tag}/subscribers?per_page=1`]),
     ...(form === undefined ? [] : [`/v4/forms/${form}/subscribers?per_page=1`]),
   ],
 
@@ -74,11 +69,8 @@ export const kit: Vendor<typeof settings> = {
   },
   refusesAddress: ({ status, json }) => status === 422 && json?.errors?.[0] === 'Email address is invalid',
 
-  complete(contact, { settings: { KIT_TAG_IDS: tags = [], KIT_FORM_ID: form }, post }) {
-    // The form comes last, since it may send a mail.
-    const places = [...tags.map(id => `tags/${id}`), ...(form === undefined ? [] : [`forms/${form}`])]
-    return forEach(places, place => add(place, contact, { post }))
-  },
+  complete: async (contact, { settings: { KIT_FORM_ID: form }, post }) =>
+    form === undefined ? null : add(`forms/${form}`, contact, { post }),
 
   notifies: ({ KIT_TAG_ID: tag }) => tag !== undefined,
   notify: ({ contact }, { settings, post }) => add(`tags/${settings.KIT_TAG_ID}`, contact, { post }),

@@ -1,4 +1,4 @@
-import { optional, required, withDefault, word, yesOrNo } from '../config/readers.ts'
+import { optional, required, word } from '../config/readers.ts'
 import { contactIn, number, numbers, query, site, type Vendor } from './vendor.ts'
 
 const settings = {
@@ -18,12 +18,6 @@ const settings = {
     number,
     'Transactional template to send to a new contact.',
     'listmonk: Campaigns, Templates, type Transactional.',
-  ),
-  LISTMONK_PRECONFIRM: withDefault(
-    yesOrNo,
-    'false',
-    'Whether subscriptions count as confirmed, so that lists with double opt-in ask nobody.',
-    'Your choice; with true you vouch for the consent.',
   ),
 }
 
@@ -46,8 +40,7 @@ export const listmonk: Vendor<typeof settings> = {
   async create({ id, name, email, source }, { settings, fields, post }) {
     const attribs = { ...fields, ...source, waitlist: id }
     const body = { email, name, status: 'enabled', lists: settings.LISTMONK_LIST_IDS, attribs }
-    const confirmed = settings.LISTMONK_PRECONFIRM ? { preconfirm_subscriptions: true } : {}
-    const reply = await post('create a subscriber', '/subscribers', { ...body, ...confirmed })
+    const reply = await post('create a subscriber', '/subscribers', body)
     return reply.status === 409 ? { is: 'existing' } : contactIn('created', reply, reply.json?.data?.id)
   },
   // Only a server in English says so; others keep the signup pending.

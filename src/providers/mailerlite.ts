@@ -1,5 +1,5 @@
 import { optional, required, withDefault, word, yesOrNo } from '../config/readers.ts'
-import { ALWAYS, base, contactIn, splitName, type Vendor, words } from './vendor.ts'
+import { ALWAYS, base, contactIn, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   MAILERLITE_API_KEY: required(word, 'API token.', 'MailerLite: Integrations, API, Generate new token.'),
@@ -7,11 +7,6 @@ const settings = {
     word,
     'Group that a new contact joins, which starts the automation.',
     'MailerLite: Subscribers, Groups; the number in its address.',
-  ),
-  MAILERLITE_GROUP_IDS: optional(
-    words,
-    'More groups to add the contact to.',
-    'MailerLite: Subscribers, Groups; the number in the address of each.',
   ),
   MAILERLITE_DOUBLE_OPT_IN: withDefault(
     yesOrNo,
@@ -38,11 +33,9 @@ export const mailerlite: Vendor<typeof settings> = {
     // The type is required in every request, even without a body.
     headers: { authorization: `Bearer ${MAILERLITE_API_KEY}`, 'content-type': 'application/json' },
   }),
-  check({ MAILERLITE_GROUP_ID: group, MAILERLITE_GROUP_IDS: groups = [] }) {
-    const all = group === undefined ? groups : [group, ...groups]
-    if (all.length === 0) return ['/api/groups?limit=1']
-    return all.map(id => `/api/groups/${encodeURIComponent(id)}/subscribers?limit=1`)
-  },
+  check: ({ MAILERLITE_GROUP_ID: group }) => [
+    group === undefined ? '/api/groups?limit=1' : `/api/groups/${encodeURIComponent(group)}/subscribers?limit=1`,
+  ],
 
   async create({ name, email, createdAt }, { settings, get, post }) {
     const found = await get('find a subscriber', pathOf(email))
@@ -52,8 +45,7 @@ export const mailerlite: Vendor<typeof settings> = {
     const consent = settings.MAILERLITE_DOUBLE_OPT_IN
       ? { status: 'unconfirmed' }
       : { opted_in_at: createdAt.toISOString().slice(0, 19).replace('T', ' ') }
-    const fields = { name: first, last_name: last }
-    const body = { email, fields, groups: settings.MAILERLITE_GROUP_IDS, ...consent }
+    const body = { email, fields: { name: first, last_name: last }, ...consent }
     const reply = await post('create a subscriber', '/api/subscribers', body)
     // 200: another tool added it after the look-up.
     return contactIn(reply.status === 200 ? 'existing' : 'created', reply, reply.json?.data?.id)

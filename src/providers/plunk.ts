@@ -1,13 +1,9 @@
-import { optional, required, word, yesOrNo } from '../config/readers.ts'
+import { required, word } from '../config/readers.ts'
 import { base, contactIn, DAY, query, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   PLUNK_SECRET_KEY: required(word, 'Secret key (sk_…), for contacts.', 'Plunk: Project settings, API keys.'),
   PLUNK_PUBLIC_KEY: required(word, 'Public key (pk_…), for events.', 'Plunk: Project settings, API keys.'),
-  PLUNK_SUBSCRIBED: optional(
-    yesOrNo,
-    'Whether a new contact is subscribed to marketing mails; Plunk subscribes it unless this is false.',
-  ),
   PLUNK_BASE_URL: base('https://next-api.useplunk.com'),
 }
 
@@ -29,7 +25,7 @@ export const plunk: Vendor<typeof settings> = {
   }),
   check: () => ['/contacts?limit=1'],
 
-  async create({ name, email, source }, { settings, post, send }) {
+  async create({ name, email, source }, { post, send }) {
     const body = { emails: [email] }
     const lookup = { action: 'look an address up', method: 'POST', path: '/contacts/lookup', body, safe: true } as const
     const reply = await send(lookup)
@@ -38,7 +34,7 @@ export const plunk: Vendor<typeof settings> = {
 
     const { first, last } = splitName(name)
     const data = { firstName: first, lastName: last, ...source }
-    const made = await post('create a contact', '/contacts', { email, data, subscribed: settings.PLUNK_SUBSCRIBED })
+    const made = await post('create a contact', '/contacts', { email, data })
     // If it is not new, another tool added it after the look-up.
     return contactIn(made.json?._meta?.isNew === false ? 'existing' : 'created', made, made.json?.id)
   },

@@ -117,15 +117,6 @@ export function contactIn(is: 'created' | 'existing', reply: Reply, id: unknown)
 
 export const query = (values: Readonly<Record<string, string>>): string => `?${new URLSearchParams(values)}`
 
-/** Makes one call for each item until one fails; null: none did. */
-export async function forEach<Item>(items: readonly Item[], call: (item: Item) => Promise<Reply>) {
-  for (const item of items) {
-    const reply = await call(item)
-    if (reply.is !== 'ok') return reply
-  }
-  return null
-}
-
 /** Vendors keep a first and a last name; most people type one or two words. */
 export function splitName(name: string): { readonly first: string; readonly last: string | undefined } {
   const [first = name, ...rest] = name.split(/\s+/)

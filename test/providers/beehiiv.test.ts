@@ -26,14 +26,7 @@ vendorTable(
   [
     ['a new contact', create, [unknown, [CREATE, { email }, { ...found, status: 201 }]], created],
     ['a known contact', create, [known], { is: 'existing', providerId: 'sub_1' }],
-    ['in doubt, a known contact counts as created', createInDoubt, [known], created],
-    ['a look-up that fails leaves no doubt', create, [[FIND, error(500)]], 'unreachable'],
-    ['a look-up without an id leaves no doubt', create, [[FIND, { status: 200, body: {} }]], 'unreachable'],
-    ['a creation that fails leaves doubt', create, [unknown, [CREATE, error(500)]], 'in doubt'],
-    ['a creation without an id', create, [unknown, [CREATE, { status: 200, body: {} }]], 'in doubt'],
     ['a refusal keeps the signup', create, [unknown, [CREATE, error(400, 'no')]], /400/],
-    ['a wrong publication', create, [unknown, [CREATE, absent]], /404/],
-    ['a wrong key', create, [[FIND, error(401, 'Invalid API key')]], /Invalid API key/],
     ['the automation', notify, [[START, { email }, started]], 'delivered'],
     [
       'the same by the id',
@@ -41,7 +34,6 @@ vendorTable(
       [[START, { subscription_id: 'sub_1' }, started]],
       'delivered',
     ],
-    ['an automation that is gone', notify, [[START, absent]], /404/],
     ['a removal', remove, [known, [`DELETE ${BASE}/subscriptions/sub_1`, { status: 204 }]], { is: 'removed' }],
     ['a removal of nobody', remove, [unknown], { is: 'absent' }],
     [

@@ -1,4 +1,4 @@
-import { check, create, createFor, createInDoubt, notify, notifyAbout, remove, vendorTable } from './table.ts'
+import { check, create, createFor, notify, notifyAbout, remove, vendorTable } from './table.ts'
 
 const CREATE = 'POST /v1/subscribers'
 const SEND = 'POST /v1/subscribers/ada@example.com/emails/em_1'
@@ -22,12 +22,6 @@ vendorTable(
     ],
     ['a known contact', create, [[CREATE, error('email_already_exists')]], { is: 'existing' }],
     ['a known contact by the other code', create, [[CREATE, error('subscriber_already_exists')]], 'existing'],
-    [
-      'in doubt, a known contact counts as created',
-      createInDoubt,
-      [[CREATE, error('email_already_exists')]],
-      'created',
-    ],
     ['an invalid address', create, [[CREATE, error('email_invalid')]], 'refused'],
     ['a suppressed address', create, [[CREATE, error('subscriber_suppressed')]], 'refused'],
     ['an address of a shape that it does not take', create, [[CREATE, invalid('body', 'email_address')]], 'refused'],
@@ -43,7 +37,6 @@ vendorTable(
       'delivered',
     ],
     ['a removal', remove, [[DELETE, { status: 204 }]], { is: 'removed' }],
-    ['a removal of nobody', remove, [[DELETE, { status: 404, body: { detail: 'Not found.' } }]], { is: 'absent' }],
     [
       'a check',
       check,

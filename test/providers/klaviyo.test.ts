@@ -84,7 +84,6 @@ vendorTable(
       ],
       ['who has unsubscribed stays so', createInDoubt, [conflict, [GET, shown({ consent: 'UNSUBSCRIBED' })]], created],
       ['who is suppressed stays so', createInDoubt, [conflict, [GET, shown({ suppression: [{}] })]], created],
-      ['a known contact is not subscribed', create, [conflict], 'existing'],
     ],
     [{ KLAVIYO_LIST_ID: '' }, ['no list', create, [creation], created]],
   ],

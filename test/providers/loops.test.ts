@@ -47,7 +47,6 @@ vendorTable(
     ],
     ['a repeated event is recognised', notify, [[SEND, failed(409, 'Idempotency key was used.')]], 'delivered'],
     ['a refused event', notify, [[SEND, failed(400, 'eventName is required')]], 'refused'],
-    ['an event to a wrong path', notify, [[SEND, failed(404)]], /404/],
     ['a removal', remove, [[DELETE, { email }, ok()]], { is: 'removed' }],
     ['a removal of nobody', remove, [[DELETE, failed(404, 'Contact not found.')]], { is: 'absent' }],
     ['a check', check, [['GET /api/v1/api-key', ok({ teamName: 'Example' })]], null],

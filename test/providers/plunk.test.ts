@@ -1,4 +1,4 @@
-import { check, create, createFor, createInDoubt, notify, notifyAbout, remove, vendorTable } from './table.ts'
+import { check, create, createFor, notify, notifyAbout, remove, vendorTable } from './table.ts'
 
 const LOOKUP = 'POST /contacts/lookup'
 const CREATE = 'POST /contacts'
@@ -42,7 +42,6 @@ vendorTable(
       'created',
     ],
     ['a known contact', create, [known], { is: 'existing' }],
-    ['in doubt, a known contact counts as created', createInDoubt, [known], 'created'],
     [
       'added by another tool after the look-up',
       create,
@@ -50,8 +49,6 @@ vendorTable(
       { is: 'existing', providerId: 'c-1' },
     ],
     ['a look-up that says nothing leaves no doubt', create, [[LOOKUP, { status: 200, body: {} }]], 'unreachable'],
-    ['a look-up that fails leaves no doubt', create, [[LOOKUP, { status: 500 }]], 'unreachable'],
-    ['a creation that fails leaves doubt', create, [unknown, [CREATE, { status: 500 }]], 'in doubt'],
     [
       'an invalid address',
       create,
@@ -64,7 +61,6 @@ vendorTable(
       [unknown, [CREATE, error(422, 'VALIDATION_ERROR', { errors: [{ field: 'data' }] })]],
       /422/,
     ],
-    ['a disabled project', create, [[LOOKUP, error(403, 'PROJECT_DISABLED')]], /PROJECT_DISABLED/],
     ['an event', notify, [[TRACK, { event: 'waitlist.joined', email }, tracked]], 'delivered'],
     [
       'an event with a code',
@@ -87,11 +83,5 @@ vendorTable(
     ['a removal of nobody, with look-alikes', remove, [[FIND, listed(`x${email}`)]], { is: 'absent' }],
     ['a removal among too many look-alikes', remove, [[FIND, listed(...crowd)]], 'by hand'],
     ['a check', check, [['GET /contacts?limit=1', listed()]], null],
-  ],
-  [
-    [
-      { PLUNK_SUBSCRIBED: 'false' },
-      ['unsubscribed', create, [unknown, [CREATE, { email, data, subscribed: false }, made]], 'created'],
-    ],
   ],
 )

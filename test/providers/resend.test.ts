@@ -1,4 +1,4 @@
-import { check, create, createFor, createInDoubt, notify, notifyAbout, remove, vendorTable } from './table.ts'
+import { check, create, createInDoubt, notify, notifyAbout, remove, vendorTable } from './table.ts'
 
 const FIND = 'GET /contacts/ada@example.com'
 const CREATE = 'POST /contacts'
@@ -26,12 +26,6 @@ vendorTable(
   url => ({ RESEND_API_KEY: 're_key-of-the-test', RESEND_BASE_URL: url }),
   [
     ['a new contact', create, [unknown, [CREATE, full, made]], { is: 'created', providerId: id }],
-    [
-      'a name of one word',
-      createFor({ name: 'Bob', email: 'bob@example.com' }),
-      [['GET /contacts/bob@example.com', absent], creation],
-      'created',
-    ],
     ['a known contact', create, [known], { is: 'existing', providerId: id }],
     ['in doubt, a known contact counts as created', createInDoubt, [known], { is: 'created', providerId: id }],
     ['a look-up that fails leaves no doubt', create, [[FIND, error(500, 'internal_server_error')]], 'unreachable'],
@@ -44,12 +38,6 @@ vendorTable(
       [unknown, [CREATE, error(422, 'validation_error', 'The property `email_source` does not exist.')]],
       /422 .*does not exist/,
     ],
-    [
-      'a key that may only send mail',
-      create,
-      [[FIND, error(401, 'restricted_api_key', 'Only emails')]],
-      /restricted_api_key/,
-    ],
     ['an event by the address', notify, [[SEND, { event: 'waitlist.joined', email }, sent]], 'delivered'],
     [
       'an event by the id, with source and code',
@@ -59,7 +47,6 @@ vendorTable(
     ],
     ['an event by the id', notifyAbout({ providerId: id }), [[SEND, sent]], 'delivered'],
     ['a removal', remove, [[DELETE, { status: 200, body: { object: 'contact', deleted: true } }]], { is: 'removed' }],
-    ['a removal of nobody', remove, [[DELETE, absent]], { is: 'absent' }],
     ['a check', check, [['GET /contacts?limit=1', { status: 200, body: { data: [] } }]], null],
   ],
   [
