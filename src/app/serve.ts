@@ -2,13 +2,12 @@ import { existsSync, writeSync } from 'node:fs'
 import type { Logger } from 'pino'
 import type { Config } from '../config/load.ts'
 import { counted } from '../operate/output.ts'
-import { vendorNames } from '../providers/list.ts'
 import { countContacts } from '../store/contacts.ts'
-import { backlogOf } from '../store/deliveries.ts'
 import { storeName } from '../store/location.ts'
 import { withDatabase } from '../store/open.ts'
 import { openLog } from './log.ts'
 import { type Service, start } from './start.ts'
+import { version } from './version.ts'
 
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
 const LONGEST_STOP = 9_500
@@ -19,7 +18,7 @@ const LONGEST_STOP = 9_500
  *
  * @throws {OperatorError} when a part cannot be opened as configured.
  */
-export async function serve(config: Config, warnings: readonly string[], file: string | null): Promise<void> {
+export async function serve(config: Config, file: string | null): Promise<void> {
   const reloads = config.tls !== null || config.blockedDomainsFile !== null
   // Nothing was accepted yet. What is reloaded is about to be read.
   listenTo(STOPPING, () => process.exit(0))
@@ -39,42 +38,15 @@ export async function serve(config: Config, warnings: readonly string[], file: s
   listenTo(['SIGHUP'], reloads ? service.reload : stop)
 
   const { baseUrl: url, origin: listening, adminOrigin: admin } = service
-  log.info({ url, listening, ...(admin === null ? {} : { admin }), ...inForce(config) }, 'waitlist is ready')
-  for (const warning of warnings) log.warn(warning)
+  log.info({ version, url, listening, ...(admin !== null && { admin }) }, 'waitlist is ready')
+  for (const warning of config.warnings) log.warn(warning)
   try {
     const contacts = await withDatabase(config.store, ({ read }) => read(tx => countContacts(tx, {})))
     const list = `${isNew ? 'made a new list at' : `keeps ${counted(contacts, 'contact')} in`} ${storeName(config.store)}`
     log.info({ contacts }, list)
     greet(welcome(service, config, list, file))
-    await reportBacklog(config, service.destinations, log)
   } catch (error) {
     log.warn({ why: String(error) }, 'the contacts could not be counted')
-  }
-}
-
-/** The configuration, for the log. Contains no secrets. */
-function inForce(config: Config): Record<string, unknown> {
-  const { store, quota, proxies, tls, provider, challenge, holds, webhook, mail, channels } = config
-  return {
-    store: storeName(store),
-    limiter: `${store.kind === 'sqlite' ? 'memory' : 'PostgreSQL'}, ${quota.limit} attempts in ${quota.window} s`,
-    clients: `IPv4 address or IPv6 /56, ${proxies.kind === 'none' ? 'of the socket' : 'told by trusted proxies'}`,
-    tls: tls !== null,
-    provider: provider?.name ?? 'none',
-    challenge: challenge?.kind,
-    holdsAbove: holds?.above ? `${holds.above.count} in ${holds.above.time / 1_000} s` : undefined,
-    holdsSuspicious: holds?.suspicious || undefined,
-    blockedDomains: config.blockedDomainsFile ?? undefined,
-    disclosesMembership: config.disclosesMembership ? undefined : false,
-    messages: config.messagesFile ?? undefined,
-    webhook: webhook === null ? 'none' : new URL(webhook.url).origin,
-    mail: mail === null ? 'none' : `${mail.server.host}:${mail.server.port}`,
-    mails: mail === null ? undefined : mail.letters.join(', ') || 'none',
-    channels:
-      Object.keys(channels)
-        .filter(name => channels[name as keyof typeof channels])
-        .join(', ') || 'none',
-    event: config.eventName,
   }
 }
 
@@ -84,28 +56,6 @@ function greet(text: string): void {
     writeSync(2, text)
   } catch {
     // Nobody reads it.
-  }
-}
-
-/** What waits for the operator rather than for time. */
-async function reportBacklog(config: Config, destinations: readonly string[], log: Logger): Promise<void> {
-  const { unconfirmed, pending, waiting, abandoned } = await withDatabase(config.store, ({ read }) => read(backlogOf))
-  if (pending > 0 && config.provider === null) {
-    log.warn({ pending }, 'signups wait for a provider, but PROVIDER is none: they are completed when it is set again')
-  }
-  if (unconfirmed > 0 && !config.confirm) {
-    log.warn(
-      { unconfirmed },
-      'signups wait for a confirmation, but CONFIRM is none: they go on when they are sent again',
-    )
-  }
-  for (const [destination, deliveries] of Object.entries(waiting)) {
-    // Signups that wait for an earlier provider wait for today's as well.
-    if (destinations.includes(destination) || (vendorNames as readonly string[]).includes(destination)) continue
-    log.warn({ destination, deliveries }, 'events wait for a destination that is not set: they are not delivered')
-  }
-  if (abandoned > 0) {
-    log.warn({ abandoned }, 'events were abandoned: see waitlist deliveries --state abandoned')
   }
 }
 

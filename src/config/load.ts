@@ -5,7 +5,8 @@ import type { ChallengeChoice } from '../challenges/index.ts'
 import type { HttpSettings } from '../http/context.ts'
 import { isLoopback, isPrivate } from '../http-client/addresses.ts'
 import { heloNameOf, type MailSettings } from '../mail/settings.ts'
-import { prefixOf, providerWarnings, readProvider, vendorNames, vendorOf } from '../providers/list.ts'
+import { automatedEvents, type Choice, prefixOf, readProvider, vendorNames } from '../providers/list.ts'
+import type { EventKind } from '../signup/contact.ts'
 import { OperatorError } from './operator.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './readers.ts'
 import { settings } from './settings.ts'
@@ -15,16 +16,13 @@ export type LogLevel = Values['LOG_LEVEL']
 
 /** The configuration of the service: complete and free of contradictions. */
 export type Config = ReturnType<typeof configOf> & {
-  /** One sentence for each setting that is allowed but unsafe for a public service, with what to do. */
+  /** One sentence for each setting that is allowed but unsafe for a public service, or that is unknown. */
   readonly warnings: readonly string[]
 }
 
-/** Either a configuration or all mistakes in the settings, one sentence each. */
-type ConfigResult = { readonly config: Config } | { readonly mistakes: readonly string[] }
-
 /**
- * Reads the settings of this process: the environment goes before the file `.env` in the working directory, and a variable
- * of spaces counts as unset. `file`: the path of that file; null if there is none.
+ * Reads the settings of this process: the environment goes before the file `.env` in the working directory. `file`: the path
+ * of that file; null if there is none.
  *
  * @throws {OperatorError} with all mistakes, or when the file cannot be read.
  */
@@ -32,14 +30,8 @@ export async function loadConfig(environment: Environment) {
   const file = resolve('.env')
   const fromFile = readEnvFile(file)
   const set = Object.entries(environment).filter(([, value]) => value?.trim())
-  const env = { ...fromFile, ...Object.fromEntries(set) }
-  const unknown = await unknownIn(env)
-  const misnamed =
-    unknown.length === 0 ? [] : [`Misspelt, or of another PROVIDER, and without effect: ${unknown.join(', ')}`]
-  const result = await readConfig(env)
-  if ('mistakes' in result) throw new OperatorError('the settings are not right:', [...result.mistakes, ...misnamed])
-  const { config } = result
-  return { config, warnings: [...config.warnings, ...misnamed], file: fromFile && file }
+  const config = await readConfig({ ...fromFile, ...Object.fromEntries(set) })
+  return { config, file: fromFile && file }
 }
 
 /** Null: there is no such file. */
@@ -53,76 +45,81 @@ function readEnvFile(path: string): Environment | null {
   }
 }
 
-/** The names that begin like settings and are none. */
-async function unknownIn(env: Environment): Promise<readonly string[]> {
-  const vendor = vendorNames.find(name => name === given(env, 'PROVIDER'))
-  const known = [...Object.keys(settings), ...(vendor ? Object.keys((await vendorOf(vendor)).settings) : [])]
-  const prefixes = [...known.flatMap(name => name.match(/^[A-Z]+_/) ?? []), ...vendorNames.map(prefixOf)]
-  return Object.keys(env).filter(name => !known.includes(name) && prefixes.some(prefix => name.startsWith(prefix)))
-}
-
-/** Reads all settings and reports all mistakes at once, each with its variable and what is allowed. Reads no file. */
-export async function readConfig(env: Environment): Promise<ConfigResult> {
+/**
+ * Reads all settings. A variable of spaces counts as unset.
+ *
+ * @throws {OperatorError} with all mistakes, a sentence each that begins with the variable and says what is allowed.
+ */
+export async function readConfig(env: Environment): Promise<Config> {
   const mistakes: string[] = []
   const values = readSettings(settings, env, mistakes)
-  const refuse = (isWrong: boolean, mistake: string) => {
-    if (isWrong) mistakes.push(mistake)
-  }
-  const isSet = (name: keyof Values) => given(env, name) !== undefined
-  const { BASE_URL: baseUrl = null, TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, PROVIDER: vendor } = values
-  const tls = certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : null
-  const confirms = values.CONFIRM === 'mail'
+  const { PROVIDER: vendor, PROVIDER_FIELDS: fields } = values
+  mistakes.push(...contradictionsIn(values, name => given(env, name) !== undefined))
+  const provider = vendor === 'none' ? null : await readProvider(vendor, env, fields, mistakes)
+  const unknown = unknownIn(env, provider)
+  if (mistakes.length > 0) throw new OperatorError('the settings are not right:', [...mistakes, ...unknown])
+  return { ...configOf(values, provider), warnings: [...warningsFor(values, provider), ...unknown] }
+}
 
-  const missing = (['TLS_CERT_FILE', 'TLS_KEY_FILE'] as const).filter(name => !isSet(name))
-  refuse(missing.length === 1, `${missing[0]} is missing: HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE`)
-  refuse(
-    tls !== null && baseUrl?.startsWith('http:') === true,
-    'BASE_URL must start with https: when TLS_CERT_FILE and TLS_KEY_FILE are set',
-  )
-  refuse(
-    // 0 is any free port, each time another one.
-    values.PORT !== 0 && values.ADMIN_LISTEN?.port === values.PORT,
-    'ADMIN_LISTEN must not have the same port as PORT: the public must not reach it',
-  )
-  refuse(
-    values.INVITED_EVENT_NAME === values.EVENT_NAME,
-    'INVITED_EVENT_NAME must not be the same as EVENT_NAME: nobody could tell the two events apart',
-  )
-  refuse(
-    values.WEBHOOK_URL !== undefined && !isSet('WEBHOOK_SECRET'),
-    'WEBHOOK_SECRET is missing: what is sent to WEBHOOK_URL is signed (docs/events.md says how to make one)',
-  )
-  const { CHALLENGE: challenge, CHALLENGE_URL: verifier } = values
-  const asksVendor = challenge !== 'none' && challenge !== 'altcha'
-  refuse(asksVendor && !isSet('CHALLENGE_SECRET'), `CHALLENGE_SECRET is missing: ${challenge} needs it`)
-  const ofCap = 'the address of your Cap with the site key, such as https://cap.example.com/d9256640cb53'
-  refuse(challenge === 'cap' && !isSet('CHALLENGE_URL'), `CHALLENGE_URL is missing: cap needs ${ofCap}`)
-  refuse(challenge === 'cap' && verifier !== undefined && !CAP_URL.test(verifier), `CHALLENGE_URL must be ${ofCap}`)
-  refuse(
-    values.SMTP_URL !== undefined && !isSet('MAIL_FROM'),
-    'MAIL_FROM is missing: mails that are sent through SMTP_URL need a sender',
-  )
-  refuse(
-    values.OWNER_MAIL !== undefined && !isSet('SMTP_URL'),
-    'SMTP_URL is missing: mails to OWNER_MAIL need a mail server',
-  )
-  refuse(confirms && !isSet('SMTP_URL'), 'SMTP_URL is missing: CONFIRM=mail needs a mail server')
-  refuse(
-    confirms && !(baseUrl?.startsWith('https:') || (baseUrl !== null && isLoopback(new URL(baseUrl).hostname))),
-    'BASE_URL must be an https address with CONFIRM=mail, or one of this machine: links in mails begin with it',
-  )
-  const provider = vendor === 'none' ? null : await readProvider(vendor, env, values.PROVIDER_FIELDS, mistakes)
-  if (mistakes.length > 0) return { mistakes }
-  const config = configOf(values, tls, provider)
-  return { config: { ...config, warnings: warningsFor(config) } }
+function* contradictionsIn(values: Values, isSet: (name: keyof Values) => boolean): Generator<string> {
+  const { BASE_URL: baseUrl, TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, CHALLENGE: challenge } = values
+  const isMissing = (name: keyof Values, isNeeded: boolean) => isNeeded && !isSet(name)
+
+  const both = 'HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE'
+  if (isMissing('TLS_CERT_FILE', keyFile !== undefined)) yield `TLS_CERT_FILE is missing: ${both}`
+  if (isMissing('TLS_KEY_FILE', certFile !== undefined)) yield `TLS_KEY_FILE is missing: ${both}`
+  if (certFile !== undefined && baseUrl?.startsWith('http:'))
+    yield 'BASE_URL must start with https: when TLS_CERT_FILE and TLS_KEY_FILE are set'
+  // 0 is any free port, each time another one.
+  if (values.PORT !== 0 && values.ADMIN_LISTEN?.port === values.PORT)
+    yield 'ADMIN_LISTEN must not have the same port as PORT: the public must not reach it'
+  if (values.INVITED_EVENT_NAME === values.EVENT_NAME)
+    yield 'INVITED_EVENT_NAME must not be the same as EVENT_NAME: nobody could tell the two events apart'
+  if (isMissing('WEBHOOK_SECRET', values.WEBHOOK_URL !== undefined))
+    yield 'WEBHOOK_SECRET is missing: what is sent to WEBHOOK_URL is signed (docs/events.md says how to make one)'
+  if (isMissing('CHALLENGE_SECRET', challenge !== 'none' && challenge !== 'altcha'))
+    yield `CHALLENGE_SECRET is missing: ${challenge} needs it`
+  if (challenge === 'cap' && !CAP_URL.test(values.CHALLENGE_URL ?? ''))
+    yield 'CHALLENGE_URL must be the address of your Cap with the site key, such as https://cap.example.com/d9256640cb53'
+  if (isMissing('MAIL_FROM', values.SMTP_URL !== undefined))
+    yield 'MAIL_FROM is missing: mails that are sent through SMTP_URL need a sender'
+  if (isMissing('SMTP_URL', values.OWNER_MAIL !== undefined))
+    yield 'SMTP_URL is missing: mails to OWNER_MAIL need a mail server'
+  if (values.CONFIRM === 'none') return
+  if (isMissing('SMTP_URL', true)) yield 'SMTP_URL is missing: CONFIRM=mail needs a mail server'
+  if (!baseUrl?.startsWith('https:') && !isLoopback(hostOf(baseUrl)))
+    yield 'BASE_URL must be an https address with CONFIRM=mail, or one of this machine: links in mails begin with it'
 }
 
 /** With a path other than that of the call alone. */
 const CAP_URL = /^https?:\/\/[^/]+(?!\/siteverify$)\/./
 
-function configOf(values: Values, tls: HttpSettings['tls'], provider: Awaited<ReturnType<typeof readProvider>> | null) {
+const hostOf = (url = 'http://unset'): string => new URL(url).hostname
+
+/** One sentence about the names that begin like settings and are none. */
+function unknownIn(env: Environment, provider: Choice | null): readonly string[] {
+  const known = [...Object.keys(settings), ...Object.keys(provider?.vendor.settings ?? {})]
+  const prefixes = [...known.flatMap(name => name.match(/^[A-Z]+_/) ?? []), ...vendorNames.map(prefixOf)]
+  const unknown = Object.keys(env).filter(
+    name => !known.includes(name) && prefixes.some(prefix => name.startsWith(prefix)),
+  )
+  return unknown.length === 0 ? [] : [`Misspelt, or of another PROVIDER, and without effect: ${unknown.join(', ')}`]
+}
+
+function configOf(values: Values, provider: Choice | null) {
   const { BASE_URL: baseUrl = null, CHALLENGE: challenge, CORS_ORIGINS: corsOrigins, HOLD_ABOVE: above = null } = values
   const { HOLD_SUSPICIOUS: suspicious, WEBHOOK_URL: webhookUrl, WEBHOOK_SECRET: secrets = [] } = values
+  const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile } = values
+  const tls: HttpSettings['tls'] = certFile !== undefined && keyFile !== undefined ? { certFile, keyFile } : null
+  const mail = mailOf(values)
+  /** The names that deliveries of an event are stored under. */
+  const destinationsOf = (event: EventKind): readonly string[] => [
+    ...(provider !== null && automatedEvents(provider).some(each => each === event)
+      ? [`${provider.name}-automation`]
+      : []),
+    ...(webhookUrl !== undefined && event !== 'confirmation' ? ['webhook'] : []),
+    ...(mail?.letters.includes(event) ? ['mail'] : []),
+  ]
   return {
     host: values.HOST,
     port: values.PORT,
@@ -144,15 +141,22 @@ function configOf(values: Values, tls: HttpSettings['tls'], provider: Awaited<Re
     trackSources: values.TRACK_SOURCES,
     provider,
     webhook: webhookUrl === undefined ? null : { url: webhookUrl, secrets },
-    mail: mailOf(values),
+    mail,
     confirm: values.CONFIRM === 'mail',
     channels: {
       slack: values.SLACK_WEBHOOK_URL,
       discord: values.DISCORD_WEBHOOK_URL,
       'owner-mail': values.OWNER_MAIL,
     },
-    eventName: values.EVENT_NAME,
-    invitedEventName: values.INVITED_EVENT_NAME,
+    /** What becomes of new signups. */
+    signupTargets: {
+      eventName: values.EVENT_NAME,
+      provider: provider?.name ?? null,
+      destinations: destinationsOf('joined'),
+      confirmation: destinationsOf('confirmation')[0] ?? null,
+    },
+    /** Who is notified of an invitation. */
+    invitationTargets: { eventName: values.INVITED_EVENT_NAME, destinations: destinationsOf('invited') },
     messagesFile: values.MESSAGES_FILE ?? null,
     service: values.SERVICE_NAME,
     description: values.SERVICE_DESCRIPTION,
@@ -188,68 +192,34 @@ function mailOf(values: Values): MailSettings | null {
   }
 }
 
-/** Whether what is sent there can be read on its way. */
-const isInTheClear = (url: string | null | undefined): boolean => url?.startsWith('http:') === true && !isPrivate(url)
-
-/** Characters of a key that nobody finds by trying, if they are random. */
-const UNGUESSABLE = 32
-
-function warningsFor(config: ReturnType<typeof configOf>): readonly string[] {
-  const { baseUrl, tls, cookie, proxies, host, store, provider, challenge, webhook, admin, mail } = config
-  const warnings = provider === null ? [] : [...providerWarnings(provider)]
-  const warn = (isUnsafe: boolean, warning: string) => {
-    if (isUnsafe) warnings.push(warning)
+function* warningsFor(values: Values, provider: Choice | null): Generator<string> {
+  const {
+    BASE_URL: baseUrl,
+    TRUST_PROXY: proxies = { kind: 'none' },
+    DATABASE_URL: store,
+    ADMIN_LISTEN: admin,
+  } = values
+  const addresses = { ...provider?.settings, WEBHOOK_URL: values.WEBHOOK_URL, CHALLENGE_URL: values.CHALLENGE_URL }
+  for (const [name, url] of Object.entries(addresses)) {
+    if (typeof url === 'string' && url.startsWith('http:') && !isPrivate(url))
+      yield `${name} is plain HTTP to a public address: what is sent there can be read on its way. Use https.`
   }
-  warn(
-    isInTheClear(webhook?.url),
-    'WEBHOOK_URL is plain HTTP to a public address: names and addresses travel in the clear. Use https.',
-  )
-  if (challenge?.kind === 'altcha') {
-    warn(
-      challenge.secret !== null && challenge.secret.length < UNGUESSABLE,
-      `CHALLENGE_SECRET is shorter than ${UNGUESSABLE} characters: it can be found by trying, and then nobody has to ` +
-        'solve anything. Use a longer one, or none.',
-    )
-  } else if (challenge !== null) {
-    warn(
-      // What Cap answers does not say where its challenge was solved.
-      challenge.kind !== 'cap' && config.corsOrigins.length === 0 && baseUrl === null,
-      'Neither CORS_ORIGINS nor BASE_URL is set: a challenge that was solved on any site is accepted.',
-    )
-    warn(
-      isInTheClear(challenge.url),
-      'CHALLENGE_URL is plain HTTP to a public address: the secret travels in the clear. Use https.',
-    )
-  }
-  warn(
-    tls === null && !cookie.secure,
-    'Signups travel in the clear: this is plain HTTP, meant for development. For the public, set TLS_CERT_FILE and ' +
-      'TLS_KEY_FILE, or put a TLS proxy in front and set BASE_URL to its https address.',
-  )
-  warn(
-    tls === null && cookie.secure && proxies.kind === 'none',
-    'BASE_URL is https, but no proxy is trusted: all clients behind the TLS proxy share one rate limit. ' +
-      'Set TRUST_PROXY (1 for a single proxy).',
-  )
-  warn(
-    proxies.kind === 'networks' && proxies.networks.some(network => network.endsWith('/0')),
-    'TRUST_PROXY trusts every address: each client can choose the address that its attempts count for.',
-  )
-  const sendsLinks = mail !== null && mail.letters.length > 0
-  warn(
-    baseUrl === null && (sendsLinks || !isLoopback(host)),
-    `BASE_URL is not set: links${sendsLinks ? ' in mails' : ''}, catalog and documentation point to this machine only. ` +
-      'Set it to the public address.',
-  )
-  warn(
-    admin !== null && !isLoopback(admin.host),
-    'ADMIN_LISTEN is not this machine alone: everybody who can reach it sees how many people sign up. Nobody has to log ' +
-      'in there, so let only your monitoring reach it.',
-  )
-  warn(
-    store.kind === 'postgres' && !store.url.includes('sslmode=') && !isPrivate(store.url),
-    'DATABASE_URL has no sslmode and a public host: names and addresses may travel in the clear. Add ' +
-      '?sslmode=verify-full.',
-  )
-  return warnings
+  if (values.TLS_CERT_FILE === undefined && !baseUrl?.startsWith('https:'))
+    yield 'Signups travel in the clear: this is plain HTTP, meant for development. For the public, set TLS_CERT_FILE and ' +
+      'TLS_KEY_FILE, or put a TLS proxy in front and set BASE_URL to its https address.'
+  else if (values.TLS_CERT_FILE === undefined && proxies.kind === 'none')
+    yield 'BASE_URL is https, but no proxy is trusted: all clients behind the TLS proxy share one rate limit. ' +
+      'Set TRUST_PROXY (1 for a single proxy).'
+  if (proxies.kind === 'networks' && proxies.networks.some(network => network.endsWith('/0')))
+    yield 'TRUST_PROXY trusts every address: each client can choose the address that its attempts count for.'
+  const sendsLinks = values.SMTP_URL !== undefined && values.MAILS.length > 0
+  if (baseUrl === undefined && (sendsLinks || !isLoopback(values.HOST)))
+    yield `BASE_URL is not set: links${sendsLinks ? ' in mails' : ''}, catalog and documentation point to this machine only. ` +
+      'Set it to the public address.'
+  if (admin !== undefined && !isLoopback(admin.host))
+    yield 'ADMIN_LISTEN is not this machine alone: everybody who can reach it sees how many people sign up. Nobody has to ' +
+      'log in there, so let only your monitoring reach it.'
+  if (store.kind === 'postgres' && !store.url.includes('sslmode=') && !isPrivate(store.url))
+    yield 'DATABASE_URL has no sslmode and a public host: names and addresses may travel in the clear. Add ' +
+      '?sslmode=verify-full.'
 }

@@ -1,6 +1,5 @@
 import type { Config } from '../config/load.ts'
 import { ask, counted, counter, type ExitCode, fail, type Io, misused, print } from '../operate/output.ts'
-import type { SignupTargets } from '../store/activate.ts'
 import type { Changed, OnProgress } from '../store/bulk.ts'
 import type { Database } from '../store/database.ts'
 import { withDatabase } from '../store/open.ts'
@@ -13,16 +12,15 @@ export interface DecideOptions extends Omit<HeldFilter, 'addresses'> {
 
 /** Lets held signups in, in the order in which they came. */
 export async function releaseHeld(
-  { store, provider }: Config,
+  { store, provider, signupTargets }: Config,
   addresses: readonly string[],
   options: DecideOptions,
-  targets: SignupTargets,
   io: Io,
 ): Promise<ExitCode> {
   const which = chosen(addresses, options)
   if (which === null) return misused(io, HOW)
   return withDatabase(store, async database => {
-    const code = await decide('released', io, onProgress => release(database, which, targets, onProgress))
+    const code = await decide('released', io, onProgress => release(database, which, signupTargets, onProgress))
     if (code === 0 && provider !== null) {
       await print(io, [`The running service hands them over to ${provider.vendor.title}.\n`])
     }

@@ -7,7 +7,6 @@ import { OperatorError } from '../config/operator.ts'
 import { counted, counter, type ExitCode, fail, type Io, misused, number, print, toJson } from '../operate/output.ts'
 import { EMAIL_PATTERN } from '../signup/contact.ts'
 import type { Problem } from '../signup/parse.ts'
-import type { SignupTargets } from '../store/activate.ts'
 import { STEP } from '../store/bulk.ts'
 import { withDatabase } from '../store/open.ts'
 import { type ColumnOptions, columnsIn, describeColumns, rawContact } from './columns.ts'
@@ -17,6 +16,8 @@ import { type Imported, type ImportRow, importContacts } from './store.ts'
 
 export interface ImportOptions extends ColumnOptions {
   readonly dryRun?: true
+  /** Whether they are treated like new signups. */
+  readonly announce?: true
   readonly json?: true
 }
 
@@ -25,18 +26,18 @@ const SHOWN = 20
 const KEPT = 1_000
 
 /**
- * Adds the contacts of a file, and reports what became of them: exit code 0 only if each line is a contact. `targets`: whom the contacts are announced to; null: nobody.
+ * Adds the contacts of a file, and reports what became of them: exit code 0 only if each line is a contact.
  *
  * @throws {OperatorError} when the database or the file cannot be used.
  */
 export async function importFile(
-  { store }: Config,
+  { store, signupTargets }: Config,
   file: string,
   options: ImportOptions,
-  targets: SignupTargets | null,
   io: Io,
 ): Promise<ExitCode> {
-  const { json } = options
+  const { json, announce } = options
+  const targets = announce ? signupTargets : null
   const dryRun = options.dryRun === true
   const { format, records } = await recordsOf(file, io.stdin)
   if (format === 'json' && (options.map ?? options.ignore) !== undefined) {

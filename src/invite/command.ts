@@ -37,10 +37,9 @@ export interface InviteOptions extends Pick<ContactFilter, 'search' | 'source' |
 
 /** Invites those who are listed, the first one first, after it has asked. */
 export async function inviteContacts(
-  { store }: Config,
+  { store, invitationTargets: targets }: Config,
   addresses: readonly string[],
   { again, dryRun, yes, next, file, ...filter }: InviteOptions,
-  targets: InvitationTargets,
   io: Io,
 ): Promise<ExitCode> {
   const isFiltered = next !== undefined || Object.keys(filter).length > 0

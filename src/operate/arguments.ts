@@ -9,6 +9,11 @@ export function wholeNumber(text: string): number {
   return Number(text)
 }
 
+export const wholeNumbers = (text: string, before: readonly number[]): readonly number[] => [
+  ...before,
+  wholeNumber(text),
+]
+
 /** How many records a listing has. */
 export function listed(text: string): number {
   const count = wholeNumber(text)

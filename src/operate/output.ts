@@ -1,13 +1,12 @@
 import { createInterface } from 'node:readline'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { styleText } from 'node:util'
 import { OperatorError } from '../config/operator.ts'
 import { type Contact, sourceLabel } from '../signup/contact.ts'
 
 /** What commands read from and write to, and how they write it. */
 
-export type Terminal = Writable & { readonly isTTY?: boolean; hasColors?(): boolean }
+export type Terminal = Writable & { readonly isTTY?: boolean }
 
 export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean }
@@ -77,10 +76,6 @@ export async function* inChunks(texts: Iterable<string> | AsyncIterable<string>)
   if (chunk !== '') yield chunk
 }
 
-/** In colour where the terminal shows colours, which NO_COLOR and TERM=dumb deny. */
-export const paint = (style: Parameters<typeof styleText>[0], text: string, terminal: Terminal): string =>
-  terminal.isTTY && terminal.hasColors?.() ? styleText(style, text, { validateStream: false }) : text
-
 /** Milliseconds between two counts. */
 const COUNT_INTERVAL = 100
 
@@ -141,11 +136,12 @@ export async function listing<T>(
 
 export function* table<T>(columns: Columns<T>, records: readonly T[]): Generator<string> {
   const rows = [Object.keys(columns), ...records.map(record => Object.values(columns).map(text => plain(text(record))))]
-  const widths = Object.keys(columns).map((_, i) => rows.reduce((most, row) => Math.max(most, cells(row[i]!)), 0))
-  for (const row of rows) {
-    const padded = row.map((text, i) => text + ' '.repeat(widths[i]! - cells(text)))
-    yield `${padded.join('  ').trimEnd()}\n`
-  }
+  const widths = Object.keys(columns).map((_, i) => rows.reduce((most, row) => Math.max(most, row[i]!.length), 0))
+  for (const row of rows)
+    yield `${row
+      .map((text, i) => text.padEnd(widths[i]!))
+      .join('  ')
+      .trimEnd()}\n`
 }
 
 /** What is known of one record, a line each. */
@@ -155,16 +151,6 @@ export const facts = (known: Readonly<Record<string, string>>): readonly string[
 /** One line of what a stranger typed, without what controls a terminal or the order of letters. Names need the two joiners. */
 export const plain = (text: string): string =>
   text.toWellFormed().replaceAll(/(?:[\p{Cc}\s]|(?![\u200C\u200D])\p{Cf})+/gu, ' ')
-
-/** What takes two cells of a terminal (Unicode Standard Annex #11, W and F). */
-const wide =
-  /[\uFE0F\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
-const segmenter = new Intl.Segmenter('en')
-
-const cells = (text: string): number =>
-  /^[\x20-\x7e]*$/.test(text)
-    ? text.length
-    : [...segmenter.segment(text)].reduce((sum, { segment }) => sum + (wide.test(segment) ? 2 : 1), 0)
 
 const CONTROLLING = /(?![\n\u200C\u200D])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 

@@ -1,5 +1,5 @@
 import { type Environment, readSettings, type SettingsTable, type ValuesOf } from '../config/readers.ts'
-import { isPrivate } from '../http-client/addresses.ts'
+import { type NewsKind, newsKinds } from '../signup/contact.ts'
 import type { Fields, Vendor } from './vendor.ts'
 
 /** Every vendor, by its name in PROVIDER. Each file is loaded when it is needed. */
@@ -56,12 +56,8 @@ export async function readProvider(
   return { name, vendor, settings, fields }
 }
 
-/** What is allowed, but unsafe. */
-export const providerWarnings = ({ settings }: Choice): readonly string[] =>
-  Object.entries(settings)
-    .filter(([setting]) => setting.endsWith('BASE_URL'))
-    .filter(([, url]) => typeof url === 'string' && url.startsWith('http:') && !isPrivate(url))
-    .map(
-      ([setting]) =>
-        `${setting} is plain HTTP to a public address: the key and the list travel in the clear. Use https.`,
-    )
+/** The events that start the owner's automation. */
+export function automatedEvents({ vendor, settings }: Choice): readonly NewsKind[] {
+  if (vendor.notify === undefined || vendor.notifies?.(settings) === false) return []
+  return vendor.namesEvents ? newsKinds : ['joined']
+}

@@ -1,7 +1,7 @@
 import type { Creation, DeliveryResult, Provider } from '../delivery/destination.ts'
 import { call, deadline, failureOf } from '../http-client/call.ts'
-import { type Contact, EMAIL_PATTERN, emailKey, newsKinds } from '../signup/contact.ts'
-import type { Choice } from './list.ts'
+import { type Contact, EMAIL_PATTERN, emailKey } from '../signup/contact.ts'
+import { automatedEvents, type Choice } from './list.ts'
 import type { Api } from './vendor.ts'
 
 /** Milliseconds for one attempt, all of its calls together. A visitor waits for a creation. */
@@ -14,7 +14,9 @@ const THROTTLED = 60_000
 
 const isAddress = new RegExp(`^${EMAIL_PATTERN}$`)
 
-export function openProvider({ name, vendor, settings, fields }: Choice): Provider {
+export function openProvider(choice: Choice): Provider {
+  const { name, vendor, settings, fields } = choice
+  const events = automatedEvents(choice)
   const secrets = Object.entries(settings).flatMap(([key, value]) => (/KEY|TOKEN/.test(key) ? String(value) : []))
 
   /** The calls of an attempt that begins now. */
@@ -54,11 +56,11 @@ export function openProvider({ name, vendor, settings, fields }: Choice): Provid
     timeout: TIMEOUT,
     create: (contact, inDoubt, stop) => create(lowerCase(contact), inDoubt, stop),
     automation:
-      vendor.notify === undefined || vendor.notifies?.(settings) === false
+      events.length === 0
         ? null
         : {
             name: `${name}-automation`,
-            events: vendor.namesEvents ? newsKinds : ['joined'],
+            events,
             repeatable: vendor.repeatable,
             concurrency: 8,
             async deliver({ contact, ...event }, stop): Promise<DeliveryResult> {

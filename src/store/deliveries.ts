@@ -91,29 +91,6 @@ export const replayAbandoned = (
   )
 }
 
-/** What is not completed. */
-interface Backlog {
-  /** Contacts. */
-  readonly unconfirmed: number
-  readonly pending: number
-  /** How many deliveries wait, by destination. */
-  readonly waiting: Readonly<Record<string, number>>
-  /** Deliveries that were abandoned. */
-  readonly abandoned: number
-}
-
-export async function backlogOf(tx: Tx): Promise<Backlog> {
-  const [counts] = await tx.all<Omit<Backlog, 'waiting'>>(
-    "select (select count(*) from contact where state = 'unconfirmed') as unconfirmed," +
-      " (select count(*) from contact where state = 'pending') as pending," +
-      " (select count(*) from delivery where state = 'abandoned') as abandoned",
-  )
-  const waiting = await tx.all<{ destination: string; count: number }>(
-    "select destination, count(*) as count from delivery where state = 'waiting' group by destination",
-  )
-  return { ...counts!, waiting: Object.fromEntries(waiting.map(({ destination, count }) => [destination, count])) }
-}
-
 /** Deletes up to `most` of those that were delivered before then, and proofs that expired. Returns how many. */
 export const deleteDelivered = (tx: Tx, before: number, most: number): Promise<number> =>
   tx.run(

@@ -4,6 +4,7 @@ import { challengeLimiter } from '../../src/app/adapters.ts'
 import { routesOf } from '../../src/app/routes.ts'
 import { type Service, start } from '../../src/app/start.ts'
 import { type Config, readConfig } from '../../src/config/load.ts'
+import type { OperatorError } from '../../src/config/operator.ts'
 import type { Parts } from '../../src/http/context.ts'
 import { untranslated } from '../../src/http/messages/languages.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
@@ -37,7 +38,7 @@ export async function startService(
   let stop = async () => true
   test.after(() => stop())
   const databasePath = join(temporaryFolder(test), 'waitlist.db')
-  const result = await readConfig({
+  const config = await readConfig({
     HOST: '127.0.0.1',
     PORT: '0',
     DATABASE_URL: `sqlite:${databasePath}`,
@@ -46,12 +47,11 @@ export async function startService(
     LOG_LEVEL: 'debug',
     ...env,
   })
-  if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
   const { log, logged } = recordingLog()
-  const service = await start(result.config, log)
+  const service = await start(config, log)
   let stopped: Promise<boolean> | undefined
   stop = () => (stopped ??= service.stop())
-  return { ...service, stop, config: result.config, databasePath, logged }
+  return { ...service, stop, config, databasePath, logged }
 }
 
 export interface TestServer extends HttpServer {
@@ -69,15 +69,13 @@ export async function openTestServer(
   change: (store: Store) => Store = store => store,
   parts: Partial<Parts> = {},
 ): Promise<TestServer> {
-  const result = await readConfig({
+  const config = await readConfig({
     HOST: '127.0.0.1',
     PORT: '0',
     RATE_LIMIT: '1000000',
     SHUTDOWN_DELAY: '0',
     ...env,
   })
-  if ('mistakes' in result) throw new Error(result.mistakes.join('\n'))
-  const { config } = result
   // Registered before the folder's own removal, since hooks run in that order: a store whose file goes away first fails.
   let close = async () => {}
   test.after(() => close())
@@ -126,3 +124,10 @@ export function full(store: Store): Store {
   const refuse = () => Promise.reject(new StoreUnavailable('no room'))
   return { ...store, admit: refuse, check: refuse }
 }
+
+/** What is wrong with these settings, a sentence each. */
+export const mistakesIn = (env: Record<string, string>): Promise<readonly string[]> =>
+  readConfig(env).then(
+    () => [],
+    ({ details }: OperatorError) => details,
+  )

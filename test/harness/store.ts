@@ -13,7 +13,7 @@ import type { OnProgress } from '../../src/store/bulk.ts'
 import { type ContactFilter, contactPages, countContacts, newestContacts, personOf } from '../../src/store/contacts.ts'
 import { countAll } from '../../src/store/counts.ts'
 import type { Database, Tx } from '../../src/store/database.ts'
-import { backlogOf, type DeliveryFilter, listDeliveries, replay, replayAbandoned } from '../../src/store/deliveries.ts'
+import { type DeliveryFilter, listDeliveries, replay, replayAbandoned } from '../../src/store/deliveries.ts'
 import { checkIntegrity, describe } from '../../src/store/integrity.ts'
 import type { StoreLocation } from '../../src/store/location.ts'
 import { openDatabase, withDatabase } from '../../src/store/open.ts'
@@ -64,7 +64,6 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
       using(database => database.transaction(tx => replay(tx, numbers), { repeatable: false })),
     replayAbandoned: (destination: string | undefined, onProgress?: OnProgress) =>
       using(database => replayAbandoned(database, destination, onProgress)),
-    backlog: () => reading(backlogOf),
     counts: () => reading(countAll),
     traces: (email: string) => reading(tx => tracesOf(tx, email)),
     erase: (email: string): Promise<Traces | undefined> =>

@@ -3,8 +3,6 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { checkAll } from '../../src/app/checks.ts'
-import { readConfig } from '../../src/config/load.ts'
 import { placeholdersIn, readMessages, translatable } from '../../src/http/messages/file.ts'
 import { languagesOf } from '../../src/http/messages/languages.ts'
 import { blocksOf, textOf } from '../documents.ts'
@@ -117,18 +115,4 @@ test('a wrong file is refused with all that is wrong', t => {
   const folder = temporaryFolder(t)
   assert.throws(() => readMessages(join(folder, 'none.json')), /there is no such file$/)
   assert.throws(() => readMessages(folder), /it is not a file$/)
-})
-
-test('check says what a file lacks', async t => {
-  for (const [translation, expected] of [
-    [delivered.get('de'), /^ok: in de, en$/],
-    [{ new: 'x' }, /^note: de lacks \d+ of \d+ sentences, which are in English$/],
-    [{ nwe: 'x' }, /^wrong: MESSAGES_FILE cannot be used: /],
-  ] as const) {
-    const MESSAGES_FILE = written(t, { de: translation, en: {} })
-    const read = await readConfig({ MESSAGES_FILE, DATABASE_URL: `sqlite:${join(temporaryFolder(t), 'waitlist.db')}` })
-    assert.ok('config' in read)
-    const { is, why } = (await checkAll(read.config)).find(({ what }) => what === 'messages')!
-    assert.match(`${is}: ${why}`, expected)
-  }
 })

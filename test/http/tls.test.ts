@@ -5,13 +5,12 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
-import { checkAll } from '../../src/app/checks.ts'
 import { OperatorError } from '../../src/config/operator.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
 import { send } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
-import { fixture, handshake, inDays, pairIn, selfSigned, startTls, usePair } from '../harness/tls.ts'
+import { fixture, handshake, pairIn, selfSigned, startTls, usePair } from '../harness/tls.ts'
 
 type Running = { readonly baseUrl: string }
 
@@ -169,21 +168,6 @@ describe('the certificate', { concurrency: true }, () => {
         assert.doesNotMatch(error.message, /BEGIN|PRIVATE/)
         return true
       })
-    }
-  })
-
-  test('one that has expired or soon will is seen by `waitlist check`', async t => {
-    for (const [days, result] of [
-      [-1.5, 'wrong'],
-      [10.5, 'note'],
-      [100, 'ok'],
-    ] as const) {
-      const files = pairIn(t)
-      const pair = selfSigned({ kind: 'ec', name: 'expiring', from: inDays(-400), to: inDays(days) })
-      writeFileSync(files.cert, pair.cert)
-      writeFileSync(files.key, pair.key)
-      const { config } = await startService(t, files.env)
-      assert.equal((await checkAll(config)).find(({ what }) => what === 'certificate')!.is, result)
     }
   })
 })

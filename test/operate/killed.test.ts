@@ -195,7 +195,7 @@ forEachEngine('killed again and again', place => {
     const last = await started()
     for (const { link } of asked) assert.equal((await press(link, last.listening))?.status, 200)
     // What was in flight is due again when its lease ends.
-    await until(async () => Object.keys((await here.operator.backlog()).waiting).length === 0)
+    await until(async () => (await here.operator.counts()).deliveries.every(({ state }) => state !== 'waiting'))
     assert.deepEqual([...received].sort(), asked.map(({ id }) => `evt_${id}`).sort())
   })
 })

@@ -89,11 +89,10 @@ describe('the file .env', { concurrency: true }, () => {
     return runProgram(t, { SHUTDOWN_DELAY: '0', ...env }, { cwd })
   }
   test('is read; what the environment says goes before it, unless that is empty or of spaces', async t => {
-    const content = '\uFEFFHOST=127.0.0.1\r\nexport PORT=0\r\nSERVICE_NAME="Früh dabei"\r\nEVENT_NAME=from.file\r\n'
-    const program = await start(t, content, { EVENT_NAME: 'from.environment', PORT: ' ', HOST: '' })
-    const health = (await (await fetch(`${program.baseUrl}/api/health`)).json()) as { service: string }
-    assert.equal(health.service, 'Früh dabei')
-    assert.equal(logOf(program).find(({ msg }) => msg === 'waitlist is ready')?.event, 'from.environment')
+    const content = '\uFEFFHOST=127.0.0.1\r\nexport PORT=0\r\nSERVICE_NAME="Früh dabei"\r\nSERVICE_DESCRIPTION=file\r\n'
+    const program = await start(t, content, { SERVICE_DESCRIPTION: 'environment', PORT: ' ', HOST: '' })
+    const health = (await (await fetch(`${program.baseUrl}/api/health`)).json()) as Record<string, string>
+    assert.deepEqual([health.service, health.description], ['Früh dabei', 'environment'])
     await until(() => /\nwith settings of \/.*\/\.env\n/.test(program.stderr()))
     assert.equal(await program.end('SIGTERM'), 0)
   })

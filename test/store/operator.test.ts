@@ -108,13 +108,9 @@ forEachEngine('the operator', place => {
     assert.equal((await store.claim('webhook', 9)).length, 2)
   })
 
-  test('the backlog counts what is not completed; the integrity check finds what a dead process has left', async t => {
+  test('the integrity check finds what a dead process has left', async t => {
     const here = await busy(place, t)
-    const { store, operator } = here
-    await store.settle((await store.claim('webhook', 1))[0]!, abandoned)
-    await store.settle((await store.claim('crm', 1))[0]!, delivered)
-    const waiting = { crm: 2, webhook: 2, [provider]: 1 }
-    assert.deepEqual({ ...(await operator.backlog()) }, { unconfirmed: 0, pending: 1, waiting, abandoned: 1 })
+    const { operator } = here
     const { size, free, ...found } = await operator.checkIntegrity()
     assert.deepEqual(found, { damage: null, staleLeases: 0 })
     assert.ok(size > 10_000 && (free === null || free.bytes > 0))

@@ -1,20 +1,33 @@
 import type { Config } from '../config/load.ts'
 import { type Contact, type DeliveryRecord, eventId, type Invitation } from '../signup/contact.ts'
-import { type Person, personOf } from '../store/contacts.ts'
+import { type ContactFilter, newestContacts, type Person, personOf } from '../store/contacts.ts'
 import { withDatabase } from '../store/open.ts'
 import {
   type Columns,
+  contactColumns,
   contactRecord,
   counted,
   type ExitCode,
   facts,
   fail,
   type Io,
+  type ListingOptions,
+  listing,
   moment,
   print,
   table,
   toJson,
 } from './output.ts'
+
+/** Prints the contacts that were added last, the last one first. */
+export async function list(
+  { store }: Config,
+  { limit, json, ...filter }: ContactFilter & ListingOptions,
+  io: Io,
+): Promise<ExitCode> {
+  const found = await withDatabase(store, ({ read }) => read(tx => newestContacts(tx, filter, limit + 1)))
+  return listing(io, found, { limit, json, columns: contactColumns, toRecord: contactRecord })
+}
 
 /** Prints everything that is stored about one person, also if only their erasure is known. */
 export async function show(config: Config, address: string, { json }: { json?: true }, io: Io): Promise<ExitCode> {
