@@ -1,7 +1,7 @@
 import type { Config } from '../config/load.ts'
 import { type Log, OperatorError } from '../config/operator.ts'
 import { readDomains } from '../holds/domains.ts'
-import { readMessages } from '../http/messages/file.ts'
+import { readMessages } from '../http/messages/languages.ts'
 import { paths } from '../http/paths.ts'
 import { readPair } from '../http/tls.ts'
 import type { Failure } from '../http-client/call.ts'

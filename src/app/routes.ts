@@ -1,41 +1,39 @@
 import { issueRoute, proving } from '../challenges/route.ts'
 import { linkPage } from '../confirm/page.ts'
-import { confirmRoutes, unsubscribeRoutes } from '../confirm/routes.ts'
-import { discoveryDocuments, prefersMarkdown } from '../discovery/documents.ts'
-import { formDocuments } from '../form/documents.ts'
+import { linkRoutes } from '../confirm/routes.ts'
+import { discoveryRoutes } from '../discovery/routes.ts'
+import { formRoutes } from '../form/routes.ts'
 import { healthRoute } from '../health/route.ts'
 import type { Context } from '../http/context.ts'
 import { notFound } from '../http/errors.ts'
 import { paths } from '../http/paths.ts'
 import type { Resource, Routes } from '../http/router.ts'
-import { serve } from '../http/static.ts'
 import { signupRoute } from '../signup/route.ts'
 
 /** Everything that the public server answers. */
 export function routesOf(context: Context): Routes {
   const { settings, challenge, links, languages, failed } = context
   const issuesChallenges = challenge?.issue != null
-  const documents = discoveryDocuments({ ...settings, ...context, base: context.baseUrl, issuesChallenges })
-  const docs = (accept: string | undefined) => (prefersMarkdown(accept) ? documents.markdown : documents.page)
-  const form = formDocuments(context)
+  const discovery = discoveryRoutes({ ...settings, ...context, base: context.baseUrl, issuesChallenges })
+  const form = formRoutes(context)
   const prove = challenge && proving(challenge, context)
-
-  const byPath = new Map<string, Resource>([
-    [paths.root, { GET: () => ({ status: 302, headers: documents.redirect, body: null }) }],
-    [paths.waitlist, { GET: request => serve(request, documents.description), POST: signupRoute(context, prove) }],
-    [paths.health, { GET: healthRoute(context) }],
-    [paths.catalog, { GET: request => serve(request, documents.catalog) }],
-    [paths.openapi, { GET: request => serve(request, documents.openapi) }],
-    [paths.docs, { GET: request => serve(request, docs(request.headers.accept)) }],
-    [paths.form, { GET: request => serve(request, form.form) }],
-    [paths.formChallenge, { GET: request => serve(request, form.formChallenge) }],
-  ])
-  if (challenge?.issue != null) byPath.set(paths.challenge, { GET: issueRoute(challenge.issue, context) })
-  // Links in mails that were sent always work, whatever the settings are by now.
   const pageSettings = { service: settings.service, site: settings.corsOrigins[0] ?? paths.root }
   const linkParts = { ...pageSettings, links, languages, failed }
-  byPath.set(paths.confirm, confirmRoutes(linkParts))
-  byPath.set(paths.unsubscribe, unsubscribeRoutes(linkParts))
+
+  const byPath = new Map<string, Resource>([
+    [paths.root, discovery.root],
+    [paths.waitlist, { GET: discovery.description, POST: signupRoute(context, prove) }],
+    [paths.health, { GET: healthRoute(context) }],
+    [paths.catalog, discovery.catalog],
+    [paths.openapi, discovery.openapi],
+    [paths.docs, discovery.docs],
+    [paths.form, form.form],
+    [paths.formChallenge, form.formChallenge],
+    // Links in mails that were sent always work, whatever the settings are by now.
+    [paths.confirm, linkRoutes('confirm', linkParts)],
+    [paths.unsubscribe, linkRoutes('unsubscribe', linkParts)],
+  ])
+  if (challenge?.issue != null) byPath.set(paths.challenge, { GET: issueRoute(challenge.issue, context) })
   return {
     byPath,
     notFound(request) {

@@ -7,8 +7,7 @@ import { eventWorker } from '../delivery/events.ts'
 import { handover } from '../delivery/handover.ts'
 import { openDomains } from '../holds/domains.ts'
 import { holdReasons } from '../holds/store.ts'
-import { readMessages } from '../http/messages/file.ts'
-import { languagesOf, untranslated } from '../http/messages/languages.ts'
+import { languagesOf, readMessages } from '../http/messages/languages.ts'
 import { openServer } from '../http/server.ts'
 import { invitationRoute } from '../invite/route.ts'
 import { alerts } from '../notify/alerts.ts'
@@ -120,7 +119,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   }
   const service = {
     version,
-    languages: messagesFile === null ? untranslated : languagesOf(readMessages(messagesFile)),
+    languages: languagesOf(messagesFile === null ? new Map() : readMessages(messagesFile)),
     store,
     join: visits.join,
     limiter: store.statement === null ? memoryLimiter(quota) : sharedLimiter(quota, store.statement, log),

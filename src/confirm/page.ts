@@ -1,13 +1,19 @@
 import { escapeHtml, htmlPage, pageHeaders, styleSheet } from '../http/html.ts'
 import type { Language } from '../http/messages/languages.ts'
-import { type PageKey, pageSentences } from '../http/messages/sentences.ts'
+import type { PageKey } from '../http/messages/sentences.ts'
 import type { Answer } from '../http/response.ts'
 
 const style = styleSheet(new URL('./page.css', import.meta.url))
 
-const headers = { ...pageHeaders(style, "'self'"), 'cache-control': 'no-store', 'x-robots-tag': 'noindex' }
+const headers = {
+  ...pageHeaders(style, "'self'"),
+  'cache-control': 'no-store',
+  'content-type': 'text/html; charset=utf-8',
+  vary: 'Accept-Language',
+  'x-robots-tag': 'noindex',
+}
 
-interface View {
+interface Content {
   readonly status: number
   readonly heading: PageKey
   readonly text?: PageKey
@@ -17,7 +23,7 @@ interface View {
   readonly isDone?: true
 }
 
-const views = {
+const contents = {
   confirm: { status: 200, heading: 'confirm.ask', text: 'confirm.askText', button: 'confirm.button' },
   confirmed: { status: 200, heading: 'confirm.done', text: 'confirm.doneText', isDone: true },
   confirmedBefore: { status: 200, heading: 'confirm.doneBefore', text: 'confirm.doneText', isDone: true },
@@ -34,9 +40,9 @@ const views = {
   invalid: { status: 404, heading: 'link.invalid', text: 'link.invalidText' },
   failed: { status: 500, heading: 'link.failed', text: 'link.failedText' },
   notFound: { status: 404, heading: 'link.notFound' },
-} as const satisfies Record<string, View>
+} as const satisfies Record<string, Content>
 
-export type Shown = keyof typeof views
+export type View = keyof typeof contents
 
 export interface PageSettings {
   readonly service: string
@@ -45,42 +51,30 @@ export interface PageSettings {
 }
 
 const TICK =
-  '<svg class="done" viewBox="0 0 24 24" aria-hidden="true"><path d="m5 12.5 4.5 4.5L19 7.5" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>\n'
+  '<svg class="done" viewBox="0 0 24 24" aria-hidden="true"><path d="m5 12.5 4.5 4.5L19 7.5" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>'
 
-/** What a link in a mail leads to. The button posts to the address of the page. `email`: whose page it is. */
-export function linkPage(
-  shown: Shown,
-  { service, site }: PageSettings,
-  language: Language,
-  email: string | null = null,
-): Answer {
-  const { status, heading, text, button, isQuiet, isDone } = views[shown] as View
-  const translate = (key: PageKey) => language.translate(key, pageSentences[key])
-  const { text: title, language: shownIn } = translate(heading)
-  const html = (key: PageKey): string => {
-    const { text, language } = translate(key)
-    return language === shownIn
-      ? escapeHtml(text)
-      : `<span lang="${language.tag}" dir="auto">${escapeHtml(text)}</span>`
-  }
+/** What a link in a mail leads to. The button posts to the address of the page. `email`: that of the contact. */
+export function linkPage(view: View, { service, site }: PageSettings, language: Language, email?: string): Answer {
+  const { status, heading, text, button, isQuiet, isDone }: Content = contents[view]
+  const html = (key: PageKey) => escapeHtml(language.sentences[key])
   const main = [
     isDone && TICK,
-    `<h1>${escapeHtml(title)}</h1>\n`,
-    email !== null && `<p class="address"><bdi>${escapeHtml(email)}</bdi></p>\n`,
-    text && `<p>${html(text)}</p>\n`,
-    button && `<form method="post"><button${isQuiet ? ' class="quiet"' : ''}>${html(button)}</button></form>\n`,
-  ].filter(part => typeof part === 'string')
-  const page = htmlPage({
-    title: `${title} · ${service}`,
-    style,
-    language: shownIn.tag,
-    direction: shownIn.direction,
-    body: `<header><bdi>${escapeHtml(service)}</bdi></header>
+    `<h1>${html(heading)}</h1>`,
+    email !== undefined && `<p class="address"><bdi>${escapeHtml(email)}</bdi></p>`,
+    text && `<p>${html(text)}</p>`,
+    button && `<form method="post"><button${isQuiet ? ' class="quiet"' : ''}>${html(button)}</button></form>`,
+  ]
+  const body = `<header><bdi>${escapeHtml(service)}</bdi></header>
 <main>
-${main.join('')}</main>
+${main.filter(Boolean).join('\n')}
+</main>
 <footer><a href="${escapeHtml(site)}">${html('link.back')}</a></footer>
-`,
-  })
-  const type = { 'content-type': 'text/html; charset=utf-8', 'content-language': shownIn.tag, vary: 'Accept-Language' }
-  return { status, headers: { ...headers, ...type }, body: page }
+`
+  const { tag, direction } = language
+  const title = `${language.sentences[heading]} · ${service}`
+  return {
+    status,
+    headers: { ...headers, 'content-language': tag },
+    body: htmlPage({ title, style, language: tag, direction, body }),
+  }
 }

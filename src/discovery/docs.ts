@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { Marked, type Tokens } from 'marked'
-import { ACCENT, escapeHtml, htmlPage, mark, pageHeaders, styleSheet } from '../http/html.ts'
+import { escapeHtml, htmlPage, MARK, pageHeaders, styleSheet } from '../http/html.ts'
 import { paths } from '../http/paths.ts'
 import { descriptions } from './catalog.ts'
 import type { OpenapiDocument } from './openapi.ts'
+import { schemas } from './schemas.ts'
 
 /** The documentation as Markdown (RFC 7763), and as a page that is made from it. */
 
@@ -16,103 +17,66 @@ export const docsHeaders = pageHeaders(style, "'none'")
 interface Operation {
   readonly summary: string
   readonly description: string
-  readonly parameters?: readonly { readonly name: string; readonly description: string }[]
-  readonly requestBody?: Body & { readonly description: string }
-  readonly responses: Readonly<Record<string, Response>>
+  readonly requestBody?: Body
+  readonly responses: Readonly<Record<string, Body & { readonly description: string }>>
 }
 interface Body {
   readonly content?: Readonly<
-    Record<
-      string,
-      { readonly schema: object; readonly examples?: Readonly<Record<string, { readonly value: unknown }>> }
-    >
+    Record<string, { readonly schema: { readonly $ref?: string }; readonly example?: object }>
   >
-}
-interface Response extends Body {
-  readonly description: string
-  readonly headers?: Readonly<Record<string, { readonly description: string }>>
 }
 
 /** The guide, then each operation. What the operator wrote is text, never markup (CommonMark §2.4). */
 export function docsMarkdown(api: OpenapiDocument, base: string): string {
-  const [description = ''] = api.info.description.split('\n\n')
-  const [example] = api.components.schemas.SignupResult.examples
+  const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
+    Object.entries(methods as Record<string, Operation>).map(
+      ([method, operation]) => `### \`${method.toUpperCase()} ${path}\`\n\n${operationMarkdown(operation)}`,
+    ),
+  )
+  const [joined] = Object.values(api.paths['/api/waitlist']!.post.responses[200].content)
   const values: Readonly<Record<string, string>> = {
     base,
     title: escapeMarkdown(api.info.title),
-    description: escapeMarkdown(description),
-    result: JSON.stringify(example, null, 2),
+    description: escapeMarkdown(api.info.description),
+    result: JSON.stringify(joined!.example, null, 2),
+    operations: operations.join('\n\n'),
+    version: api.info.version,
   }
-  const filled = guide.replaceAll(/\{(base|title|description|result)\}/g, (_, name: string) => values[name]!)
-  const operations = Object.entries(api.paths).flatMap(([path, methods]) =>
-    Object.entries(methods as Record<string, Operation>).map(([method, operation]) =>
-      operationMarkdown(api, method.toUpperCase(), path, operation),
-    ),
-  )
-  return [filled, ...operations, `Version ${api.info.version}, MIT licence.\n`].join('\n')
+  return guide.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name]!)
 }
 
 const escapeMarkdown = (text: string): string =>
   text.replaceAll(/[\\`*_[\]<>&|~#+=!.()-]/g, '\\$&').replaceAll(/\s*\n\s*/g, ' ')
 
-function operationMarkdown(api: OpenapiDocument, method: string, path: string, operation: Operation): string {
-  const { summary, description, parameters = [], requestBody, responses } = operation
-  // The first answer that has a header says what it means.
-  const headers = new Map<string, string>()
-  for (const [name, { description }] of Object.values(responses).flatMap(({ headers = {} }) => Object.entries(headers)))
-    if (!headers.has(name)) headers.set(name, description)
+function operationMarkdown({ summary, description, requestBody, responses }: Operation): string {
+  const answers = Object.entries(responses)
+    .filter(([status]) => status !== '304' && status !== '4XX')
+    .map(([status, { description, content = {} }]) => {
+      const [media] = Object.values(content)
+      const { error } = { error: undefined, ...media?.example }
+      return [status, error === undefined ? description : `${description} *“${error}”*`] as const
+    })
   return [
-    `### \`${method} ${path}\``,
     `**${summary}.** ${description}`,
-    requestBody ? requestBody.description : null,
-    requestBody ? table('Request', fieldsOf(api, requestBody)) : null,
-    table(
-      'Query',
-      parameters.map(({ name, description }) => [code(name), description]),
-    ),
-    table('Success', fieldsOf(api, responses[200]!)),
-    table(
-      'Answers',
-      Object.entries(responses).map(([status, response]) => [code(status), meaningOf(response)]),
-    ),
-    table(
-      'Headers',
-      [...headers].map(([name, description]) => [code(name), description]),
-    ),
-    '',
+    table('Request', fieldsOf(requestBody)),
+    table('Result', fieldsOf(responses[200])),
+    table('Status', answers),
   ]
-    .filter(part => part !== null)
+    .filter(part => part !== '')
     .join('\n\n')
 }
 
-const code = (text: string): string => `\`${text}\``
-
-const table = (title: string, rows: readonly (readonly [string, string])[]): string | null =>
+const table = (title: string, rows: readonly (readonly [name: string, meaning: string])[]): string =>
   rows.length === 0
-    ? null
-    : `| ${title} | Meaning |\n|---|---|\n${rows.map(row => `| ${row.join(' | ')} |`).join('\n')}`
-
-interface ObjectSchema {
-  readonly required?: readonly string[]
-  readonly properties?: Readonly<Record<string, { readonly type: string; readonly description: string }>>
-}
+    ? ''
+    : `| ${title} | Meaning |\n|---|---|\n${rows.map(([name, meaning]) => `| \`${name}\` | ${meaning} |`).join('\n')}`
 
 /** The members of a JSON body, with what each is. */
-function fieldsOf(api: OpenapiDocument, { content = {} }: Body): (readonly [string, string])[] {
-  const [media] = Object.values(content)
-  const [, name] = /schemas\/(\w+)$/.exec((media?.schema as { $ref?: string } | undefined)?.$ref ?? '') ?? []
-  const { required = [], properties = {} } = (api.components.schemas as Record<string, ObjectSchema>)[name ?? ''] ?? {}
-  return Object.entries(properties).map(([name, { type, description }]) => {
-    const kind = required.includes(name) ? `${type}, required` : type
-    return [code(name), `*${kind}* ${description}`] as const
-  })
-}
-
-/** What a status means, and for a refusal what it may say. */
-function meaningOf({ description, content = {} }: Response): string {
-  const examples = Object.values(content).flatMap(({ examples = {} }) => Object.values(examples))
-  const sentences = examples.flatMap(({ value }) => (value as { error?: string }).error ?? [])
-  return [description, ...sentences.map(sentence => `*“${sentence}”*`)].join(' ')
+function fieldsOf({ content = {} }: Body = {}): (readonly [string, string])[] {
+  const name = Object.values(content)[0]?.schema.$ref?.split('/').at(-1)
+  if (name === undefined) return []
+  const { properties } = schemas[name as keyof typeof schemas]
+  return Object.entries(properties).map(([name, { type, description }]) => [name, `*${type}* ${description}`])
 }
 
 /** The anchor of a heading as Markdown tools make it, so that links work in both forms. */
@@ -126,15 +90,13 @@ const marked = new Marked({
   // A bare address stays text: an operator may write anything.
   tokenizer: { url: () => undefined },
   renderer: {
-    html: ({ text }) => escapeHtml(text),
     heading({ depth, text, tokens }) {
       return `<h${depth} id="${idOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
     },
-    code: ({ text, lang = '' }) => `<pre data-language="${escapeHtml(lang)}"><code>${escapeHtml(text)}</code></pre>\n`,
     codespan({ text }) {
       const [, method, path] = /^([A-Z]+) (\/.*)$/.exec(text) ?? []
       if (path !== undefined) return `<span class="badge ${method}">${method}</span> <code>${escapeHtml(path)}</code>`
-      if (/^[1-5](\d\d|XX)$/.test(text)) return `<span class="badge s${text[0]}">${text}</span>`
+      if (/^[1-5]\d\d$/.test(text)) return `<span class="badge s${text[0]}">${text}</span>`
       return `<code>${escapeHtml(text)}</code>`
     },
   },
@@ -154,13 +116,14 @@ export function docsPage(markdown: string, api: OpenapiDocument, base: string): 
   return htmlPage({
     title: api.info.title,
     style,
+    language: 'en',
+    direction: 'ltr',
     head: `<meta name="description" content="${escapeHtml(api.info.summary)}">
-<link rel="canonical" href="${escapeHtml(base + paths.docs)}">
 <link rel="alternate" type="text/markdown" href="${escapeHtml(base + paths.docs)}">
 <link rel="api-catalog" type="application/linkset+json" href="${escapeHtml(base + paths.catalog)}">
 ${links.join('')}`,
     body: `<nav aria-label="On this page">
-<a class="brand" href="#">${mark(ACCENT)} <span>${escapeHtml(api.info.title)}</span></a>
+<a class="brand" href="#">${MARK} <span>${escapeHtml(api.info.title)}</span></a>
 <ul>
 ${contents.join('\n')}
 </ul>

@@ -1,8 +1,9 @@
 import { BODY_LIMIT } from '../http/limits.ts'
 import { sentences } from '../http/messages/sentences.ts'
 import { paths } from '../http/paths.ts'
+import { sourceParameters } from '../signup/contact.ts'
 import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
-import * as schemas from './schemas.ts'
+import { schemas } from './schemas.ts'
 
 export interface Installation {
   /** The public origin, without a slash at the end. */
@@ -14,164 +15,120 @@ export interface Installation {
   readonly issuesChallenges: boolean
 }
 
-const operation = (operationId: string, tag: string, summary: string, description: string) => ({
+const operation = (operationId: string, summary: string, description: string) => ({
   operationId,
-  tags: [tag],
+  tags: ['Waitlist'],
   summary,
   description,
 })
-const header = (description: string, schema: object, required = false) => ({ description, required, schema })
-const text = (maxLength: number, more: object = {}) => ({ type: 'string', maxLength, ...more })
+const header = (description: string, schema: object = { type: 'string' }, required = false) => ({
+  description,
+  required,
+  schema,
+})
+const constant = (text: string) => ({ type: 'string', const: text })
 
-const noStore = header('No cache may store the answer.', { type: 'string', const: 'no-store' }, true)
+const noStore = header('No cache may store the answer.', constant('no-store'), true)
+const retryAfter = header('Seconds until the next attempt is admitted.', { type: 'integer', minimum: 1 }, true)
 const rateLimit = {
-  RateLimit: header(
-    'What is left of the quota: `r` attempts, and `t` seconds until there is one more.',
-    text(100, { examples: ['"signup";r=19;t=30'] }),
-  ),
-  'RateLimit-Policy': header(
-    'The quota: `q` attempts for each client, refilled evenly over `w` seconds.',
-    text(100, { examples: ['"signup";q=20;w=600'] }),
-  ),
+  RateLimit: header('What is left of the quota: `r` attempts, and `t` seconds until there is one more.'),
+  'RateLimit-Policy': header('The quota: `q` attempts for each client, refilled evenly over `w` seconds.'),
 }
 const saved = (required: boolean) =>
-  header(
-    '`saved`: the signup is stored and will be completed, so it need not be sent again.',
-    { type: 'string', const: 'saved' },
-    required,
-  )
-const retryAfter = header(
-  'Seconds until the next attempt is admitted.',
-  { type: 'integer', format: 'int32', minimum: 1, examples: [30] },
-  true,
-)
+  header('The signup is stored and will be completed, so it need not be sent again.', constant('saved'), required)
 
-const schemaOf = (name: string) => ({ $ref: `#/components/schemas/${name}` })
-const json = (schema: string, examples: object) => ({
-  'application/json': { schema: schemaOf(schema), examples },
+const json = (schema: keyof typeof schemas, example: object) => ({
+  'application/json': { schema: { $ref: `#/components/schemas/${schema}` }, example },
 })
-
-/** `examples`: sentences by a name of each. */
-const error = (description: string, examples: Readonly<Record<string, string>>, headers: object = {}) => ({
+const error = (description: string, sentence: string, headers: object = {}) => ({
   description,
   headers: { 'Cache-Control': noStore, ...headers },
-  content: json(
-    'Error',
-    Object.fromEntries(Object.entries(examples).map(([name, error]) => [name, { value: { error } }])),
-  ),
+  content: json('Error', { error: sentence }),
 })
-const clientError = error('The request cannot be served as it is.', { method: 'this method is not allowed here' })
-const serverError = error('The service is temporarily unavailable.', { unavailable: sentences.unavailable })
-
-/** What is never a reason to refuse a signup. */
-const sources = {
-  utm_source: 'The site, newsletter or advertiser that the person came from.',
-  utm_medium: 'The kind of link.',
-  utm_campaign: 'The campaign that the link belongs to.',
-  utm_term: 'The search term of a paid link.',
-  utm_content: 'Which of several links or advertisements it was.',
-  ref: 'Who or what referred the person.',
+const tooMany = (sentence: string, headers: object = {}) =>
+  error('This client has tried too often.', sentence, { 'Retry-After': retryAfter, ...headers })
+const otherErrors = {
+  '4XX': error('The request cannot be served as it is.', 'this method is not allowed here'),
+  500: error('The service is temporarily unavailable.', sentences.unavailable),
 }
 
 const joinWaitlist = {
   ...operation(
     'joinWaitlist',
-    'Waitlist',
     'Join the waitlist',
-    `Adds a person to the waitlist. A \`200\` means that the signup is stored durably. Sending the same address again is safe: nothing changes, and no automation starts.
-
-An error names the first problem of a request. If the service asks for a challenge, its solution is sent in the member that its widget fills in (\`altcha\`, \`cf-turnstile-response\`, \`h-captcha-response\`, \`cap-token\`), or in the header \`X-Captcha-Response\`. The query may say where the person came from; some services keep it, all others ignore it.`,
+    'Adds a person to the waitlist, once, however often it is sent. If the service asks for a challenge, its solution is sent in the member that its widget fills in (`altcha`, `cf-turnstile-response`, `h-captcha-response`, `cap-token`), or in the header `X-Captcha-Response`. The query may say where the person came from: `utm_source`, `utm_medium`, `utm_campaign`, `utm_term`, `utm_content`, `ref`.',
   ),
-  parameters: Object.entries(sources).map(([name, description]) => ({
+  parameters: sourceParameters.map(name => ({
     name,
     in: 'query',
-    required: false,
-    description,
+    description: 'Where the person came from. Never a reason to refuse a signup.',
     schema: { type: 'string' },
   })),
   requestBody: {
     required: true,
     description: `At most ${BODY_LIMIT} bytes of JSON.`,
-    content: json('SignupRequest', { signup: { value: schemas.signupRequest.examples[0] } }),
+    content: json('SignupRequest', { name: 'Ada Lovelace', email: 'ada@example.com' }),
   },
   responses: {
     200: {
-      description: 'The signup is stored durably. The message says what happens next.',
+      description: 'The signup is stored durably.',
       headers: {
         'Cache-Control': noStore,
         'Set-Cookie': header(
-          'The membership cookie. It says that this browser has signed up, and grants no access.',
-          text(400, { pattern: '^(__Host-)?waitlist=1; Path=/; Max-Age=\\d+; HttpOnly' }),
+          'The membership cookie.',
+          { type: 'string', pattern: '^(__Host-)?waitlist=1; Path=/; Max-Age=\\d+; HttpOnly' },
           true,
         ),
         ...rateLimit,
       },
       content: json('SignupResult', {
-        new: { summary: 'A new address', value: schemas.signupResult.examples[0] },
-        known: { summary: 'An address that is already listed', value: schemas.signupResult.examples[1] },
+        success: true,
+        message: sentences.new,
+        contactId: '01981d4f-3c00-7c4e-9d0a-3f1c2b4d5e6f',
+        alreadyExisted: false,
+        automationTriggered: true,
       }),
     },
-    400: error(
-      'The body is not a signup.',
-      {
-        name: sentences.nameMissing,
-        email: sentences.emailInvalid,
-        domain: sentences.domainNotAccepted,
-        syntax: 'the request body must be valid JSON',
-        challenge: sentences.challengeMissing,
-      },
-      rateLimit,
-    ),
-    413: error('The body is too large.', { size: `the request body must be at most ${BODY_LIMIT} bytes` }, rateLimit),
-    415: error(
-      'The body is not `application/json`, or it is compressed.',
-      { type: 'the Content-Type must be application/json' },
-      {
-        Accept: header('The media type that is accepted (RFC 9110 §15.5.16).', text(100)),
-        'Accept-Post': header('The same, for POST alone.', text(100)),
-        'Accept-Encoding': header('The encoding that is accepted, if the encoding was the problem.', text(100)),
-        ...rateLimit,
-      },
-    ),
-    429: error(
-      'This client has tried too often.',
-      { limit: sentences.tooManyAttempts.replace('{wait}', '30 seconds') },
-      { 'Retry-After': retryAfter, ...rateLimit },
-    ),
+    400: error('The first problem of the request.', sentences.emailInvalid, rateLimit),
+    413: error('The body is too large.', `the request body must be at most ${BODY_LIMIT} bytes`, rateLimit),
+    415: error('The body is not JSON, or it is compressed.', 'the Content-Type must be application/json', {
+      Accept: header('The media type that is accepted (RFC 9110 §15.5.16).'),
+      'Accept-Post': header('The same, for POST alone.'),
+      'Accept-Encoding': header('The encoding that is accepted, if the encoding was the problem.'),
+      ...rateLimit,
+    }),
+    429: tooMany(sentences.tooManyAttempts.replace('{wait}', '30 seconds'), rateLimit),
+    ...otherErrors,
     500: error(
       'The service is temporarily unavailable. Try again, unless `Waitlist-Signup` says that the signup is saved.',
-      { unavailable: sentences.unavailable, saved: sentences.unavailableSaved },
+      sentences.unavailable,
       { 'Waitlist-Signup': saved(false), ...rateLimit },
     ),
     502: error(
-      'The upstream provider could not be reached. The signup is saved and will be completed.',
-      { upstream: sentences.providerSaved },
+      'The email provider could not be reached. The signup is saved and will be completed.',
+      sentences.providerSaved,
       { 'Waitlist-Signup': saved(true), ...rateLimit },
     ),
-    '4XX': clientError,
   },
 }
 
 const getChallenge = {
   ...operation(
     'getChallenge',
-    'Waitlist',
     'Get a challenge',
-    'A challenge for the ALTCHA widget, version 3. Its solution can be sent for ten minutes, and is good for one address.',
+    'A challenge of ALTCHA. Its solution is good for ten minutes and one address.',
   ),
   responses: {
     200: {
       description: 'The challenge.',
       headers: { 'Cache-Control': noStore },
-      content: json('Challenge', { challenge: { value: schemas.challenge.examples[0] } }),
+      content: json('Challenge', {
+        parameters: { algorithm: 'PBKDF2/SHA-256', cost: 5000, expiresAt: 1795384343 },
+        signature: '3124…0ad6',
+      }),
     },
-    429: error(
-      'This client has fetched too many challenges.',
-      { limit: 'too many challenges, please try again in 30 seconds' },
-      { 'Retry-After': retryAfter },
-    ),
-    '4XX': clientError,
-    500: serverError,
+    429: tooMany('too many challenges, please try again in 30 seconds'),
+    ...otherErrors,
   },
 }
 
@@ -186,49 +143,41 @@ export function openapi(installation: Installation) {
   /** A document that does not change while the service runs. */
   const get = (described: object, content: object, { maxAge = 3600, link = catalogLink(base), vary = '' } = {}) => {
     const headers = {
-      'Cache-Control': header('How long a copy is good.', { type: 'string', const: `public, max-age=${maxAge}` }, true),
-      ETag: header('Identifies these bytes; send it back in If-None-Match.', text(80), true),
-      Link: header('Related resources (RFC 8288).', text(2048, { examples: [link] }), true),
-      ...(vary && { Vary: header('What the answer depends on.', { type: 'string', const: vary }, true) }),
+      'Cache-Control': header('How long a copy is good.', constant(`public, max-age=${maxAge}`), true),
+      ETag: header('Identifies these bytes; send it back in If-None-Match.', { type: 'string' }, true),
+      Link: header('Related resources (RFC 8288).', { type: 'string', examples: [link] }, true),
+      ...(vary && { Vary: header('What the answer depends on.', constant(vary), true) }),
     }
     const responses = {
       200: { description: 'The document.', headers, content },
       304: { description: 'The copy that the client holds is still current.', headers },
-      '4XX': clientError,
-      500: serverError,
+      ...otherErrors,
     }
     return { get: { ...described, responses } }
   }
 
+  const { Challenge, ...others } = schemas
+  const health = { status: 'ok', service, description, time: '2026-11-20T12:00:00.000Z' }
   return {
     openapi: '3.1.1',
     info: {
       title: `${service} API`,
       summary: 'Join an early-access waitlist.',
-      description: `${description}\n\nA small JSON API without authentication. Every error is \`{"error": "one sentence"}\`. Paths carry no version.`,
+      description,
       version,
       license: { name: 'MIT', identifier: 'MIT' },
       contact: { name: service, url: base + paths.docs },
     },
     servers: [{ url: base, description: 'This installation.' }],
     security: [],
-    tags: [
-      { name: 'Waitlist', description: 'Joining the waitlist.' },
-      { name: 'Health', description: 'Whether the service can take signups.' },
-      { name: 'Discovery', description: 'Descriptions of this API for programs and people.' },
-    ],
+    tags: [{ name: 'Waitlist', description: 'Joining the waitlist, and what describes it.' }],
     externalDocs: { description: 'The documentation for people', url: base + paths.docs },
     paths: {
       [paths.waitlist]: {
         post: joinWaitlist,
         ...get(
-          operation(
-            'describeWaitlist',
-            'Waitlist',
-            'Describe this endpoint',
-            'What the endpoint is, and where to find its description, documentation and health report.',
-          ),
-          json('SelfDescription', { description: { value: selfDescription(installation) } }),
+          operation('describeWaitlist', 'Describe this endpoint', 'What it is, and where it is described.'),
+          json('SelfDescription', selfDescription(installation)),
           { maxAge: 300, link: descriptionLinks(base) },
         ),
       },
@@ -237,43 +186,36 @@ export function openapi(installation: Installation) {
         get: {
           ...operation(
             'getHealth',
-            'Health',
             'Report health',
-            'Whether the process and its store can take signups. An outage of the upstream provider does not count.',
+            'Whether signups can be taken. An outage of the email provider does not count.',
           ),
           responses: {
             200: {
               description: 'The service can take signups.',
               headers: { 'Cache-Control': noStore },
-              content: json('HealthReport', {
-                healthy: { value: { status: 'ok', service, description, time: '2026-11-20T12:00:00.000Z' } },
-              }),
+              content: json('HealthReport', health),
             },
-            503: error('It cannot, or is shutting down.', { draining: 'the service is shutting down' }),
-            '4XX': clientError,
-            500: serverError,
+            503: error('It cannot, or is shutting down.', 'the service is shutting down'),
+            ...otherErrors,
           },
         },
       },
       [paths.catalog]: get(
         operation(
           'getApiCatalog',
-          'Discovery',
           'Find this API',
           'The API catalog of this host (RFC 9727): a linkset of the API and its descriptions.',
         ),
-        { [LINKSET]: { schema: schemaOf('Linkset'), examples: { catalog: { value: catalog(base) } } } },
+        { [LINKSET]: { ...json('Linkset', catalog(base))['application/json'] } },
       ),
-      [paths.openapi]: get(
-        operation('getOpenapi', 'Discovery', 'Describe this API for programs', 'The OpenAPI document.'),
-        { 'application/json': { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } } },
-      ),
+      [paths.openapi]: get(operation('getOpenapi', 'Describe this API for programs', 'The OpenAPI document.'), {
+        'application/json': { schema: { type: 'object', description: 'An OpenAPI 3.1 document.' } },
+      }),
       [paths.docs]: get(
         operation(
           'getDocumentation',
-          'Discovery',
           'Describe this API for people',
-          'An HTML page, or Markdown for clients whose `Accept` header prefers `text/markdown`.',
+          'A page, or Markdown if `Accept` prefers `text/markdown`.',
         ),
         {
           'text/html': { schema: { type: 'string', description: 'An HTML page.' } },
@@ -282,17 +224,7 @@ export function openapi(installation: Installation) {
         { vary: 'Accept' },
       ),
     },
-    components: {
-      schemas: {
-        SignupRequest: schemas.signupRequest,
-        SignupResult: schemas.signupResult,
-        SelfDescription: schemas.selfDescription,
-        HealthReport: schemas.healthReport,
-        ...(issuesChallenges && { Challenge: schemas.challenge }),
-        Linkset: schemas.linkset,
-        Error: schemas.errorBody,
-      },
-    },
+    components: { schemas: issuesChallenges ? schemas : others },
   }
 }
 

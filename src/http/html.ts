@@ -27,32 +27,21 @@ export const styleSheet = (own: URL): string => base + readFileSync(own, 'utf8')
 export const hashSource = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 
 /** The mark of the service, 32 by 32, as an SVG element. */
-export const mark = (colour: string): string =>
-  `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32' aria-hidden='true'><rect width='32' height='32' rx='9' fill='${colour}'/><path d='M9 10h14M9 16h14M9 22h7' stroke='#fff' stroke-width='3' stroke-linecap='round'/></svg>`
+export const MARK = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32' aria-hidden='true'><rect width='32' height='32' rx='9' fill='${ACCENT}'/><path d='M9 10h14M9 16h14M9 22h7' stroke='#fff' stroke-width='3' stroke-linecap='round'/></svg>`
 
-export interface Page {
+interface Page {
   readonly title: string
   readonly style: string
-  /** BCP 47; English if absent. */
-  readonly language?: string
-  readonly direction?: 'ltr' | 'rtl'
+  /** BCP 47. */
+  readonly language: string
+  readonly direction: 'ltr' | 'rtl'
   /** HTML for the end of the head. */
   readonly head?: string
   /** HTML. */
   readonly body: string
-  /** The colour of the icon. */
-  readonly colour?: string
 }
 
-export const htmlPage = ({
-  title,
-  style,
-  language = 'en',
-  direction = 'ltr',
-  head = '',
-  body,
-  colour = ACCENT,
-}: Page) =>
+export const htmlPage = ({ title, style, language, direction, head = '', body }: Page) =>
   `<!doctype html>
 <html lang="${language}" dir="${direction}">
 <head>
@@ -60,7 +49,7 @@ export const htmlPage = ({
 <title>${escapeHtml(title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(mark(colour))}">
+<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(MARK)}">
 <style>${style}</style>
 ${head}</head>
 <body>
@@ -74,14 +63,9 @@ ${body}</body>
 export function pageHeaders(style: string, formAction: "'none'" | "'self'"): Readonly<Record<string, string>> {
   return {
     ...securityHeaders,
-    'content-security-policy': [
-      "default-src 'none'",
-      `style-src ${hashSource(style)}`,
-      'img-src data:',
-      "base-uri 'none'",
-      `form-action ${formAction}`,
-      "frame-ancestors 'none'",
-    ].join('; '),
+    'content-security-policy':
+      `default-src 'none'; style-src ${hashSource(style)}; img-src data:; base-uri 'none'; ` +
+      `form-action ${formAction}; frame-ancestors 'none'`,
     'cross-origin-opener-policy': 'same-origin',
     'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
   }

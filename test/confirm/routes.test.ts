@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { LINKS_SECRET, linksOf, purposes } from '../../src/confirm/token.ts'
-import { readMessages } from '../../src/http/messages/file.ts'
+import { readMessages } from '../../src/http/messages/languages.ts'
 import { pageSentences } from '../../src/http/messages/sentences.ts'
 import { clientOf } from '../harness/client.ts'
 import { sqlOn } from '../harness/database.ts'
@@ -71,7 +71,7 @@ test('GET shows the address and changes nothing; POST confirms; from then on the
 test('a link that has expired confirms nobody', async t => {
   const { signedUp, see, states } = await opened(t)
   const { confirm } = await signedUp('ada@example.com', Date.now() - WEEK)
-  const expired = [410, pageSentences['confirm.expired'], undefined, false]
+  const expired = [410, pageSentences['confirm.expired'], 'ada@example.com', false]
   assert.deepEqual([await see(confirm), await see(confirm, post)], [expired, expired])
   assert.deepEqual(await states(), [['ada@example.com', 'unconfirmed']])
 })

@@ -6,7 +6,7 @@ import { type Service, start } from '../../src/app/start.ts'
 import { type Config, readConfig } from '../../src/config/load.ts'
 import type { OperatorError } from '../../src/config/operator.ts'
 import type { Parts } from '../../src/http/context.ts'
-import { untranslated } from '../../src/http/messages/languages.ts'
+import { languagesOf } from '../../src/http/messages/languages.ts'
 import { type HttpServer, openServer } from '../../src/http/server.ts'
 import { memoryLimiter } from '../../src/rate-limit/memory.ts'
 import { type JoinParts, join as joinWaitlist } from '../../src/signup/join.ts'
@@ -96,7 +96,7 @@ export async function openTestServer(
   const server = await openServer(
     config,
     {
-      languages: untranslated,
+      languages: languagesOf(new Map()),
       version: '0.0.0',
       store: behind,
       join: signup => joinWaitlist(signup, joinParts),

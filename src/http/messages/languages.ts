@@ -1,79 +1,114 @@
-/** Sentences by their keys. */
-export type Translation = Readonly<Record<string, string>>
+import { readFileSync } from 'node:fs'
+import { OperatorError } from '../../config/operator.ts'
+import { translatable } from './sentences.ts'
+
+type Sentences = Readonly<Record<keyof typeof translatable, string>>
+
+/** Sentences by their keys, as far as they are translated. */
+export type Translation = Partial<Sentences>
 
 /** A language that the form and the pages can be in. */
 export interface Language {
   /** BCP 47, such as `de` or `pt-BR`. */
   readonly tag: string
   readonly direction: 'ltr' | 'rtl'
-  /** Those of `MESSAGES_FILE`. */
-  readonly sentences: Translation
-  /** The sentence of a key, and the language that it is in: where this one lacks it, English. `ours`: the English that we have. */
-  translate(key: string, ours: string): { readonly text: string; readonly language: Language }
+  /** What is not translated is in English. */
+  readonly sentences: Sentences
 }
 
 export interface Languages {
   /** English first. */
   readonly all: readonly Language[]
-  /** What somebody with this Accept-Language reads (RFC 9110 §12.5.4, RFC 4647 §3.4). */
+  /** The first language of this Accept-Language that we have, else English. Browsers list the most wanted first. */
   of(acceptLanguage: string | undefined): Language
 }
 
 /** `translations`: by language tag. That of `en` may replace sentences of ours. */
 export function languagesOf(translations: ReadonlyMap<string, Translation>): Languages {
-  const english: Language = {
-    tag: 'en',
-    direction: 'ltr',
-    sentences: translations.get('en') ?? {},
-    translate: (key, ours) => ({ text: english.sentences[key] ?? ours, language: english }),
-  }
-  const byTag = new Map([['en', english]])
-  for (const [tag, sentences] of translations) {
-    if (tag === 'en') continue
-    const language: Language = {
-      tag,
-      direction: directionOf(tag),
-      sentences,
-      translate(key, ours) {
-        const text = sentences[key]
-        return text === undefined ? english.translate(key, ours) : { text, language }
-      },
-    }
-    byTag.set(tag.toLowerCase(), language)
-  }
+  const english = { ...translatable, ...translations.get('en') }
+  const all = [...new Map([['en', english], ...translations])].map(([tag, translation]) => ({
+    tag,
+    direction: directionOf(tag),
+    sentences: { ...english, ...translation },
+  }))
+  const longestFirst = all.toSorted((a, b) => b.tag.length - a.tag.length)
   return {
-    all: [...byTag.values()],
+    all,
     of(acceptLanguage = '') {
-      for (const range of rangesIn(acceptLanguage)) {
-        for (let tag = range; tag !== ''; tag = shortened(tag)) {
-          const found = byTag.get(tag)
-          if (found !== undefined) return found
-        }
+      for (const item of acceptLanguage.toLowerCase().split(',')) {
+        const range = `${item.split(';', 1)[0]!.trim()}-`
+        const found = longestFirst.find(({ tag }) => range.startsWith(`${tag.toLowerCase()}-`))
+        if (found !== undefined) return found
       }
-      return english
+      return all[0]!
     },
   }
 }
-
-export const untranslated = languagesOf(new Map())
 
 /** TypeScript does not know the method yet. */
 const directionOf = (tag: string): Language['direction'] =>
   (new Intl.Locale(tag) as Intl.Locale & { getTextInfo(): Pick<Language, 'direction'> }).getTextInfo().direction
 
-/** RFC 4647 §2.1 with the weight of RFC 9110 §12.4.2. `*` is no help in a lookup (RFC 4647 §3.4). */
-const RANGE = /^\s*([a-z]{1,8}(?:-[a-z\d]{1,8}){0,11})\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*)?$/i
+/**
+ * Reads `MESSAGES_FILE`: a JSON object with a member for each language, whose members are sentences by their keys.
+ *
+ * @throws {OperatorError} with a sentence for each mistake, when it cannot be used.
+ */
+export function readMessages(path: string): ReadonlyMap<string, Translation> {
+  const mistakes: string[] = []
+  const translations = new Map<string, Translation>()
+  for (const [name, translation] of Object.entries(objectIn(path))) {
+    const tag = tagOf(name)
+    if (tag === null) mistakes.push(`"${name}" is not a language such as de or pt-BR`)
+    else if (!isObject(translation)) mistakes.push(`${name} is not an object of sentences`)
+    else {
+      for (const [key, sentence] of Object.entries(translation)) {
+        const problem = problemWith(key, sentence)
+        if (problem !== null) mistakes.push(`${name}: "${key}" ${problem}`)
+      }
+      translations.set(tag, translation)
+    }
+  }
+  if (mistakes.length > 0) throw unusable(path, mistakes)
+  return translations
+}
 
-/** The ranges, the most wanted first, in lower case; without those that nobody wants, with a weight of 0. */
-const rangesIn = (acceptLanguage: string): string[] =>
-  acceptLanguage
-    .split(',')
-    .flatMap(item => {
-      const [, range, weight = '1'] = RANGE.exec(item) ?? []
-      return range === undefined || Number(weight) === 0 ? [] : [{ range: range.toLowerCase(), weight: Number(weight) }]
-    })
-    .sort((a, b) => b.weight - a.weight)
-    .map(({ range }) => range)
+const unusable = (path: string, mistakes: readonly string[]) =>
+  new OperatorError(`MESSAGES_FILE cannot be used: ${path}:${mistakes.map(mistake => `\n  - ${mistake}`).join('')}`)
 
-/** RFC 4647 §3.4: without its last subtag, and without a single letter or digit that would then be the last. */
-const shortened = (tag: string): string => tag.slice(0, Math.max(0, tag.lastIndexOf('-'))).replace(/-[a-z\d]$/, '')
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function objectIn(path: string): object {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, 'utf8').replace(/^\uFEFF/, ''))
+    if (isObject(value)) return value
+  } catch (error) {
+    throw unusable(path, [(error as Error).message])
+  }
+  throw unusable(path, ['it is not an object of languages'])
+}
+
+/** As BCP 47 writes it; null: it is not a language tag. Languages of more than three letters are reserved (RFC 5646 §2.2.1). */
+function tagOf(name: string): string | null {
+  try {
+    return /^[a-z]{2,3}(?:-|$)/i.test(name) ? Intl.getCanonicalLocales(name)[0]! : null
+  } catch {
+    return null
+  }
+}
+
+/** What stands in braces. */
+export const placeholdersIn = (sentence: string): readonly string[] => sentence.match(/\{[^{}]*\}/g) ?? []
+
+/** The end of a sentence that begins with the key; null: it can be used. */
+function problemWith(key: string, sentence: unknown): string | null {
+  if (!Object.hasOwn(translatable, key)) return 'is not a key of examples/messages/messages.json'
+  if (typeof sentence !== 'string' || sentence.trim() === '') return 'is not a sentence'
+  const expected = placeholdersIn(translatable[key as keyof Sentences])
+  const found = placeholdersIn(sentence)
+  const missing = expected.find(each => !found.includes(each))
+  if (missing !== undefined) return `lacks ${missing}`
+  const unknown = found.find(each => !expected.includes(each))
+  return unknown === undefined ? null : `has an unknown placeholder ${unknown}`
+}

@@ -1,12 +1,10 @@
 import { problems } from '../../signup/parse.ts'
 
 /**
- * Every sentence that a person may be told about a signup, in English, by the key under which `MESSAGES_FILE` has it in other
- * languages. Those that only the author of a page meets, such as one about JSON, have no key and are English for everybody.
- *
- * `{wait}` is a time, such as "30 seconds".
+ * What a visitor may read in the form about a signup, in English. The keys are those of `MESSAGES_FILE`, which has the form
+ * and the pages in other languages; the API speaks English.
  */
-export const sentences = {
+export const results = {
   new: 'You are on the waitlist.',
   known: 'You are already on the waitlist.',
   recorded: 'Your signup is recorded.',
@@ -14,20 +12,22 @@ export const sentences = {
   recordedOrAsked: 'Your signup is recorded. If you receive a mail from us, please confirm it.',
   ...problems,
   domainNotAccepted: 'this email domain is not accepted',
-  addressNotAccepted: 'the email provider does not accept this address',
   challengeMissing: 'please solve the challenge',
   challengeFailed: 'the challenge was not solved, please try again',
   challengeExpired: 'the challenge has expired, please solve a new one',
   challengeSpent: 'the challenge was used for another signup, please solve a new one',
+} as const
+
+/** What the API says of a signup. In the place of the last ones, the form has sentences of its own. */
+export const sentences = {
+  ...results,
+  addressNotAccepted: 'the email provider does not accept this address',
   tooManyAttempts: 'too many signup attempts, please try again in {wait}',
   unavailable: 'the waitlist service is temporarily unavailable, please try again',
   unavailableSaved: 'the waitlist service is temporarily unavailable; your signup is saved and will be completed',
   providerSaved: 'the email provider could not be reached; your signup is saved and will be completed',
 } as const
 
-export type Key = keyof typeof sentences
-
-/** What the pages for people say. */
 export const pageSentences = {
   'confirm.ask': 'Confirm your email address',
   'confirm.askText': 'Press the button to join the waitlist.',
@@ -53,20 +53,23 @@ export const pageSentences = {
 
 export type PageKey = keyof typeof pageSentences
 
-/** What the form says in English, by key. */
+/** `{wait}` is a time, such as "30 seconds". */
 export const formSentences = {
-  name: 'Name',
-  email: 'Email',
-  join: 'Join the waitlist',
-  didYouMean: 'Did you mean {email}?',
-  sending: 'One moment …',
-  thanks: 'Thank you, {name}.',
-  saved: 'Your signup is saved. You will be on the waitlist shortly.',
-  kept: 'Saved on this device.',
-  next: 'We will send it as soon as we can, or at your next visit.',
-  notKept: 'It could not be sent yet. Please keep this page open.',
-  tooMany: 'Too many attempts. We will try again in {wait}.',
-  change: 'Change the address',
-  later: 'Please try again later.',
-  reload: 'Please reload this page and try again.',
-}
+  'form.name': 'Name',
+  'form.email': 'Email',
+  'form.join': 'Join the waitlist',
+  'form.didYouMean': 'Did you mean {email}?',
+  'form.sending': 'One moment …',
+  'form.thanks': 'Thank you, {name}.',
+  'form.saved': 'Your signup is saved. You will be on the waitlist shortly.',
+  'form.kept': 'Saved on this device.',
+  'form.next': 'We will send it as soon as we can, or at your next visit.',
+  'form.notKept': 'It could not be sent yet. Please keep this page open.',
+  'form.tooMany': 'Too many attempts. We will try again in {wait}.',
+  'form.change': 'Change the address',
+  'form.later': 'Please try again later.',
+  'form.reload': 'Please reload this page and try again.',
+} as const
+
+/** Every key of `MESSAGES_FILE`, with its sentence in English. */
+export const translatable = { ...results, ...formSentences, ...pageSentences } as const
