@@ -215,7 +215,6 @@ const messages = JSON.stringify({
     new: 'Du bist auf der Warteliste.',
     known: 'Du bist schon auf der Warteliste.',
     emailInvalid: 'Bitte gib eine gültige E-Mail-Adresse ein.',
-    tooManyAttempts: 'Zu viele Versuche. Bitte versuche es in {wait} noch einmal.',
   },
 })
 const inLanguages = [
