@@ -1,6 +1,7 @@
+/** What ends the service, and what its clients are answered meanwhile. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { renameSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -8,36 +9,22 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { contactsIn } from '../harness/database.ts'
-import { isSlow, seedOf } from '../harness/environment.ts'
-import { type FaultProxy, startFaultProxy } from '../harness/fault-proxy.ts'
+import { isSlow } from '../harness/environment.ts'
 import { temporaryFolder } from '../harness/folder.ts'
+import { visit } from '../harness/load.ts'
+import { checkout, npmStart } from '../harness/npm.ts'
 import { freePort } from '../harness/port.ts'
-import { type PostgresServer, startPostgres } from '../harness/postgres.ts'
+import { startPostgres } from '../harness/postgres.ts'
 import { exitInTime, hasSaid, logOf, type Program, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { handshake, pairIn } from '../harness/tls.ts'
 
 const skip = !isSlow && 'it runs in .ci/run'
-const body = (email: string) => JSON.stringify({ name: 'Zebulon Quixote', email })
 const json = { 'content-type': 'application/json' }
-const fetchSignUp = ({ baseUrl }: Pick<Program, 'baseUrl'>, email: string) =>
-  fetch(`${baseUrl}/api/waitlist`, { method: 'POST', headers: json, body: body(email) })
+const common = { HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug' }
 
-const requests = [
-  'GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n',
-  'GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n',
-  'OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n',
-  'GET /api/health HTTP/1.1\r\n\r\n',
-  'POST /api/waitlist HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n',
-  'not HTTP\r\n\r\n',
-]
-
-interface Running extends Program {
-  readonly path: string
-}
-
-async function start(t: TestContext, env: Record<string, string> = {}): Promise<Running> {
+async function start(t: TestContext, env: Record<string, string> = {}) {
   const cwd = temporaryFolder(t)
-  const program = await runProgram(t, { HOST: '127.0.0.1', PORT: '0', LOG_LEVEL: 'debug', ...env }, { cwd })
+  const program = await runProgram(t, { ...common, ...env }, { cwd })
   // Whatever a test does: the log is JSON alone, and no visitor is in it.
   t.after(async () => {
     await program.exited
@@ -47,7 +34,7 @@ async function start(t: TestContext, env: Record<string, string> = {}): Promise<
   return { ...program, path: join(cwd, 'data', 'waitlist.db') }
 }
 
-const open = async (t: TestContext, { baseUrl }: Program) => {
+async function open(t: TestContext, { baseUrl }: Pick<Program, 'baseUrl'>) {
   const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1')
   socket.setEncoding('latin1').on('error', () => {})
   t.after(() => socket.destroy())
@@ -55,22 +42,11 @@ const open = async (t: TestContext, { baseUrl }: Program) => {
   return socket
 }
 
-const openSecurely = async (t: TestContext, program: Program) => {
-  const socket = await handshake(program, {})
-  assert.ok(!(socket instanceof Error), String(socket))
-  t.after(() => socket.destroy())
-  return socket.on('error', () => {})
-}
-
-/** The fatal lines of a log: they say why a process ended itself. */
-const fatalIn = (program: Program) => logOf(program).filter(({ level }) => level === 60)
-
-const isRefused = ({ baseUrl }: Program): Promise<boolean> =>
-  new Promise(resolve => {
-    const socket = connect(Number(new URL(baseUrl).port), '127.0.0.1')
-    socket.on('connect', () => resolve(false)).on('error', () => resolve(true))
-    socket.on('connect', () => socket.destroy())
-  })
+const health = ({ baseUrl }: Pick<Program, 'baseUrl'>) =>
+  fetch(`${baseUrl}/api/health`).then(
+    ({ status }) => status,
+    () => null,
+  )
 
 /** Clients that send one signup after the other, on connections that they keep as long as they may. */
 function crowd(t: TestContext, { baseUrl }: Program) {
@@ -89,7 +65,7 @@ function crowd(t: TestContext, { baseUrl }: Program) {
         if (error.code !== 'ECONNREFUSED') unanswered++
         resolve(false)
       })
-      posted.end(body(email))
+      posted.end(JSON.stringify({ name: 'Zebulon Quixote', email }))
     })
   const clients = Array.from({ length: 20 }, async (_, client) => {
     for (let i = 0; await send(`v${client}-${i}@quixote.example`); i++);
@@ -97,53 +73,52 @@ function crowd(t: TestContext, { baseUrl }: Program) {
   return { answers, unanswered: () => unanswered, over: () => Promise.all(clients) }
 }
 
-describe('SIGTERM', { concurrency: true }, () => {
-  test('health says 503 during the delay, signups go on; then it listens no more and ends with 0', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '2s' })
-    const agent = new Agent({ keepAlive: true })
-    t.after(() => agent.destroy())
-    assert.equal((await fetchSignUp(program, 'first@quixote.example')).status, 200)
-    program.process.kill('SIGTERM')
-    await until(async () => (await fetch(`${program.baseUrl}/api/health`)).status === 503)
-    const health = await fetch(`${program.baseUrl}/api/health`)
-    assert.deepEqual(Object.keys((await health.json()) as object), ['error'])
-    const late = await fetchSignUp(program, 'late@quixote.example')
-    assert.equal(late.status, 200)
-    assert.equal(late.headers.get('connection'), 'close')
-    assert.equal(await exitInTime(program), 0)
-    assert.equal(await isRefused(program), true)
-    assert.deepEqual(
-      contactsIn(program.path).map(({ email, events }) => [email, events]),
-      [
-        ['first@quixote.example', 1],
-        ['late@quixote.example', 1],
-      ],
-    )
-    const said = logOf(program).map(({ msg }) => msg)
-    assert.ok(said.includes('stopping') && said.includes('stopped'))
-  })
+const requests = [
+  'GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n',
+  'GET /api/health HTTP/1.1\r\n\r\n',
+  'POST /api/waitlist HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n',
+  'not HTTP\r\n\r\n',
+]
 
-  test('whatever is asked during the delay, the answer ends its connection', async t => {
+describe('a signal', { concurrency: true }, () => {
+  // Without TLS there is nothing for SIGHUP to reload: the terminal was closed.
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
+    test(`${signal}: health is 503 during the delay and signups are taken; then it ends with 0`, async t => {
+      const program = await start(t, { SHUTDOWN_DELAY: '2s' })
+      assert.equal((await visit(program, 'first@quixote.example'))?.status, 200)
+      program.process.kill(signal)
+      await until(async () => (await health(program)) === 503)
+      program.process.kill('SIGHUP')
+      assert.equal((await visit(program, 'late@quixote.example'))?.status, 200)
+      assert.equal(await exitInTime(program), 0)
+      assert.equal(await health(program), null)
+      assert.deepEqual(
+        contactsIn(program.path).map(({ email, events }) => [email, events]),
+        [
+          ['first@quixote.example', 1],
+          ['late@quixote.example', 1],
+        ],
+      )
+      assert.ok(hasSaid(program, 'stopping') && hasSaid(program, 'stopped'))
+    })
+  }
+
+  test('during the delay every answer closes its connection', async t => {
     const program = await start(t, { SHUTDOWN_DELAY: '2s' })
     const connections = await Promise.all(requests.map(() => open(t, program)))
-    const answers = connections.map(async socket => {
-      let received = ''
-      socket.on('data', text => {
-        received += text
-      })
-      await once(socket, 'close')
-      return received
-    })
+    const answers = connections.map(socket => socket.toArray())
     program.process.kill('SIGTERM')
-    await until(() => logOf(program).some(({ msg }) => msg === 'stopping'))
+    await until(() => hasSaid(program, 'stopping'))
     for (const [i, sent] of requests.entries()) connections[i]!.write(sent)
     for (const [i, received] of (await Promise.all(answers)).entries()) {
-      assert.match(received, /^HTTP\/1\.1 \d{3} [\s\S]*\r\nconnection: close\r\n/i, requests[i]!)
+      assert.match(received.join(''), /^HTTP\/1\.1 \d{3} [\s\S]*\r\nconnection: close\r\n/i, requests[i]!)
     }
     assert.equal(await exitInTime(program), 0)
   })
 
-  test('of a burst in progress every answer that arrives is true', async t => {
+  test('in the middle of a burst: every answer that arrives is true', async t => {
     const program = await start(t, { SHUTDOWN_DELAY: '0', RATE_LIMIT: '100000' })
     const clients = crowd(t, program)
     await until(() => clients.answers.length > 200)
@@ -156,72 +131,39 @@ describe('SIGTERM', { concurrency: true }, () => {
     assert.ok(stored.every(({ events }) => events === 1))
   })
 
-  test('clients that do not close hold it up for less than 10 seconds', { skip }, async t => {
-    const { env } = pairIn(t)
-    const clear = await start(t)
-    const idle = await open(t, clear)
-    idle.write('GET /api/health HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  test('clients that do not close delay the end by less than 10 seconds', { skip }, async t => {
+    const half =
+      'POST /api/waitlist HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{'
+    const plain = await start(t)
+    const idle = await open(t, plain)
+    idle.write(requests[0]!)
     await once(idle, 'data')
-    const half = await open(t, clear)
-    half.write(
-      'POST /api/waitlist HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
-    )
-    const silent = await open(t, clear)
-    const tls = await start(t, env)
-    const secure = await openSecurely(t, tls)
-    secure.write(
-      'POST /api/waitlist HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
-    )
-    const unsecured = await open(t, tls)
+    const halfSent = await open(t, plain)
+    halfSent.write(half)
+    const secured = await start(t, pairIn(t).env)
+    const secure = await handshake(secured, {})
+    assert.ok(!(secure instanceof Error), String(secure))
+    secure.on('error', () => {}).write(half)
+    const sockets = [idle, halfSent, await open(t, plain), secure, await open(t, secured)]
 
-    for (const program of [clear, tls]) program.process.kill('SIGTERM')
-    assert.deepEqual(await Promise.all([exitInTime(clear), exitInTime(tls)]), [0, 0])
-    for (const socket of [idle, half, silent, secure, unsecured]) if (!socket.closed) await once(socket, 'close')
+    for (const program of [plain, secured]) program.process.kill('SIGTERM')
+    assert.deepEqual(await Promise.all([exitInTime(plain), exitInTime(secured)]), [0, 0])
+    for (const socket of sockets) if (!socket.closed) await once(socket, 'close')
   })
 
-  test('a second signal ends it at once, with a failure', async t => {
+  test('a second one ends it at once, with a failure', async t => {
     const program = await start(t, { SHUTDOWN_DELAY: '2s' })
     program.process.kill('SIGTERM')
-    await until(() => logOf(program).some(({ msg }) => msg === 'stopping'))
+    await until(() => hasSaid(program, 'stopping'))
     program.process.kill('SIGINT')
     assert.equal(await program.exited, null)
-    const [fatal, ...others] = fatalIn(program)
+    const [fatal, ...others] = logOf(program).filter(({ level }) => level === 60)
     assert.deepEqual([fatal?.msg, fatal?.signal, others], ['stopped at once', 'SIGINT', []])
   })
-})
 
-describe('SIGHUP', { concurrency: true }, () => {
-  test('without TLS, as from a terminal that is closed, stops it like SIGTERM; another one changes nothing', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '2s' })
-    assert.equal((await fetchSignUp(program, 'first@quixote.example')).status, 200)
-    program.process.kill('SIGHUP')
-    await until(async () => (await fetch(`${program.baseUrl}/api/health`)).status === 503)
-    program.process.kill('SIGHUP')
-    assert.equal((await fetchSignUp(program, 'late@quixote.example')).status, 200)
-    assert.equal(await exitInTime(program), 0)
-    assert.ok(hasSaid(program, 'stopped'))
-    assert.equal(contactsIn(program.path).length, 2)
-  })
-})
-
-test('a log that nobody reads any more: it starts, stores, and a stop ends it with 0', async t => {
-  const cwd = temporaryFolder(t)
-  const baseUrl = `http://127.0.0.1:${await freePort()}`
-  const env = { HOST: '127.0.0.1', PORT: new URL(baseUrl).port, SHUTDOWN_DELAY: '0', LOG_LEVEL: 'debug' }
-  const program = spawnProgram(t, env, { cwd, args: ['serve'] })
-  for (const each of ['stdout', 'stderr'] as const) program.process[each]!.destroy()
-  const health = () => fetch(`${baseUrl}/api/health`).catch(() => null)
-  await until(async () => program.process.exitCode !== null || (await health())?.status === 200)
-  assert.equal((await fetchSignUp({ baseUrl }, 'a@b.example')).status, 200)
-  program.process.kill('SIGTERM')
-  assert.equal(await exitInTime(program), 0)
-  assert.equal(contactsIn(join(cwd, 'data', 'waitlist.db')).length, 1)
-})
-
-describe('a signal during the start', { concurrency: true }, () => {
-  /** Says when the program begins to load its own code, and holds that up until it is told to go on. */
-  const slowStart = (folder: string) => {
-    const hook = join(folder, 'slow.mjs')
+  test('before the code is loaded it ends with 0', async t => {
+    const cwd = temporaryFolder(t)
+    const hook = join(cwd, 'slow.mjs')
     writeFileSync(
       hook,
       `import { existsSync } from 'node:fs'
@@ -229,85 +171,78 @@ describe('a signal during the start', { concurrency: true }, () => {
       registerHooks({ load(url, context, next) {
         if (url.endsWith('/src/main.ts')) {
           process.stderr.write('loading')
-          const wait = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
-          for (let i = 0; i < 1_000 && !existsSync('go on'); i++) wait()
+          while (!existsSync('resume')) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20)
         }
         return next(url, context)
       } })`,
     )
-    return { HOST: '127.0.0.1', PORT: '0', NODE_OPTIONS: `--import=${pathToFileURL(hook)}` }
-  }
-  const goOn = (folder: string) => writeFileSync(join(folder, 'go on'), '')
-
-  /** The signal may be heard only when the service is up, which then stops as it should. */
-  function assertStopped(program: Pick<Program, 'stdout'>): void {
-    const told = logOf(program)
-    assert.ok(told.length === 0 || told.some(({ msg }) => msg === 'stopped'), program.stdout())
-  }
-
-  test('SIGTERM before its code is loaded ends it with 0', async t => {
-    const cwd = temporaryFolder(t)
-    const program = spawnProgram(t, slowStart(cwd), { cwd, args: ['serve'] })
+    const env = { ...common, NODE_OPTIONS: `--import=${pathToFileURL(hook)}` }
+    const program = spawnProgram(t, env, { cwd, args: ['serve'] })
     await until(() => program.stderr().includes('loading'))
     program.process.kill('SIGTERM')
-    goOn(cwd)
+    writeFileSync(join(cwd, 'resume'), '')
     assert.equal(await program.exited, 0)
-    assertStopped(program)
   })
 
-  test('another command is ended by it, and does not seem to have done its work', async t => {
-    const cwd = temporaryFolder(t)
-    const program = spawnProgram(t, slowStart(cwd), { cwd, args: ['export'] })
-    await until(() => program.stderr().includes('loading'))
+  test('while PostgreSQL answers nothing: each client gets a 500 that closes, and it ends with 0', {
+    skip,
+  }, async t => {
+    const server = await startPostgres()
+    t.after(server.remove)
+    const program = await start(t, { DATABASE_URL: await server.database(), RATE_LIMIT: '1000000' })
+    const clients = crowd(t, program)
+    await until(() => clients.answers.length > 100)
+    server.pause()
+    await wait(500)
+    const before = clients.answers.length
     program.process.kill('SIGTERM')
-    assert.equal(await program.exited, null)
+    assert.equal(await exitInTime(program), 0)
+    await clients.over()
+    server.goOn()
+    assert.ok(hasSaid(program, 'stopped'))
+    assert.equal(clients.unanswered(), 0)
+    const late = clients.answers.slice(before)
+    assert.ok(late.length >= 20)
+    assert.deepEqual([...new Set(late.map(({ status, connection }) => `${status} ${connection}`))], ['500 close'])
   })
-})
 
-describe('a failure', { concurrency: true }, () => {
-  test('a database that is moved away ends the process, and nobody is told that they are stored', async t => {
-    const program = await start(t)
-    assert.equal((await fetchSignUp(program, 'ada@quixote.example')).status, 200)
-    renameSync(program.path, `${program.path}.moved`)
-    assert.notEqual((await fetchSignUp(program, 'late@quixote.example').catch(() => null))?.status, 200)
-    assert.equal(await program.exited, null)
-    const [fatal, ...others] = fatalIn(program)
-    assert.match(JSON.stringify(fatal), /waitlist\.db: it was moved or deleted/)
-    assert.deepEqual(others, [])
-  })
-})
-
-type Gone = (server: PostgresServer, proxy: FaultProxy) => unknown
-
-const ways: Readonly<Record<string, Gone>> = {
-  'answers nothing': server => server.pause(),
-  'is cut off': (_, proxy) => proxy.set({ is: 'black hole', loses: 'both' }),
-}
-
-describe('SIGTERM while PostgreSQL', { skip }, () => {
-  for (const [what, leave] of Object.entries(ways)) {
-    test(`${what}: everybody is told so and asked to leave, and it ends in time with 0`, async t => {
-      const server = await startPostgres()
-      t.after(server.remove)
-      const proxy = await startFaultProxy(server.port, seedOf(t))
-      t.after(proxy.close)
-      const url = new URL(await server.database())
-      url.port = String(proxy.port)
-      const program = await start(t, { DATABASE_URL: url.href, RATE_LIMIT: '1000000' })
-      const clients = crowd(t, program)
-      await until(() => clients.answers.length > 100)
-      await leave(server, proxy)
-      await wait(500)
-      const before = clients.answers.length
-      program.process.kill('SIGTERM')
-      assert.equal(await exitInTime(program), 0)
-      await clients.over()
-      if (what === 'answers nothing') server.goOn()
-      assert.ok(hasSaid(program, 'stopped'))
-      assert.equal(clients.unanswered(), 0)
-      const told = clients.answers.slice(before)
-      assert.ok(told.length >= 20)
-      assert.deepEqual([...new Set(told.map(({ status, connection }) => `${status} ${connection}`))], ['500 close'])
+  // A terminal signals the whole process group, and npm passes on its own signal.
+  for (const [signal, to] of [
+    ['SIGTERM', 'npm'],
+    ['SIGINT', 'group'],
+  ] as const) {
+    test(`${signal} to ${to} stops npm start, after the request in progress`, async t => {
+      const folder = checkout(t)
+      const npm = await npmStart(t, folder)
+      const pid = Number(/"pid":(\d+)/.exec(npm.stdout())![1])
+      const headers = { ...json, expect: '100-continue' }
+      const posted = request(`${npm.baseUrl}/api/waitlist`, { method: 'POST', headers })
+      const answered = once(posted, 'response')
+      posted.flushHeaders()
+      await once(posted, 'continue')
+      npm.send(signal, to)
+      await until(async () => (await health(npm)) === null)
+      posted.end('{"name":"Ada","email":"ada@example.com"}')
+      const [response] = await answered
+      response.resume()
+      assert.equal(response.statusCode, 200)
+      assert.equal(await npm.ended, 0)
+      assert.match(npm.stdout(), /"msg":"stopped"/)
+      assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+      assert.equal(contactsIn(join(folder, 'data', 'waitlist.db')).length, 1)
     })
   }
+})
+
+test('with a log that nobody reads it starts, stores and stops', async t => {
+  const cwd = temporaryFolder(t)
+  const baseUrl = `http://127.0.0.1:${await freePort()}`
+  const env = { ...common, PORT: new URL(baseUrl).port, SHUTDOWN_DELAY: '0' }
+  const program = spawnProgram(t, env, { cwd, args: ['serve'] })
+  for (const each of ['stdout', 'stderr'] as const) program.process[each]!.destroy()
+  await until(async () => program.process.exitCode !== null || (await health({ baseUrl })) === 200)
+  assert.equal((await visit({ baseUrl }, 'ada@example.com'))?.status, 200)
+  program.process.kill('SIGTERM')
+  assert.equal(await exitInTime(program), 0)
+  assert.equal(contactsIn(join(cwd, 'data', 'waitlist.db')).length, 1)
 })
