@@ -122,7 +122,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     languages: languagesOf(messagesFile === null ? new Map() : readMessages(messagesFile)),
     store,
     join: visits.join,
-    limiter: store.statement === null ? memoryLimiter(quota) : sharedLimiter(quota, store.statement, log),
+    limiter: config.store.kind === 'postgres' ? sharedLimiter(quota, store, log) : memoryLimiter(quota),
     challengeLimiter: challengeLimiter(config),
     challenge: await challengeOf(config, secret, log),
     links: linkActions(store, linksSecret, config, wakeAll),

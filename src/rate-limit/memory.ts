@@ -70,12 +70,5 @@ export function memoryLimiter(quota: Quota) {
       full.set(client, after)
       return decision({ admitted, used: after - now })
     },
-    /** Takes over how an attempt of `client`, which was taken here before, was decided for all instances. */
-    learn(client: string, { admitted, used }: Decided): void {
-      const before = full.get(client)
-      const after = Date.now() * 1_000 + used
-      // Others of this client may be in flight. But one that was refused for all must not count here.
-      if (before !== undefined) full.set(client, admitted ? Math.max(before, after) : after)
-    },
   }
 }

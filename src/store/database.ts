@@ -43,9 +43,6 @@ export interface Dialect {
   nextNumber(table: string): string | null
 }
 
-/** Runs one statement by itself, in one round trip. It is not tried again. */
-export type Statement = <Result>(text: string, values: readonly Value[]) => Promise<readonly Result[]>
-
 /** A database of either engine. */
 export interface Database {
   /**
@@ -57,8 +54,6 @@ export interface Database {
   transaction<T>(use: (tx: Tx) => Promise<T>, options?: TransactionOptions): Promise<T>
   /** Reads that see one moment, and for which nobody waits, however long they take. */
   read<T>(use: (tx: Tx) => Promise<T>): Promise<T>
-  /** Null: nobody is far away, so a transaction does as well. */
-  readonly statement: Statement | null
   /** For messages: without user and password. */
   readonly name: string
   /** Resolves if what is written can no longer be trusted: the process must then end at once. */

@@ -3,8 +3,8 @@ export type StoreLocation =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string }
 
-/** As libpq knows them (https://postgresql.org/docs/current/libpq-ssl.html). */
-const sslModes = [null, 'disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full']
+/** As libpq knows them (https://postgresql.org/docs/current/libpq-ssl.html); those that protect from nobody are refused. */
+const sslModes = [null, 'disable', 'require', 'verify-ca', 'verify-full']
 
 /** The supported parameters of libpq. Others are refused, so that a typing error does not go unnoticed. */
 const parameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'application_name', 'options']

@@ -1,5 +1,5 @@
-import type { Log } from '../config/operator.ts'
-import type { Database } from './database.ts'
+import { type Log, OperatorError } from '../config/operator.ts'
+import { type Database, StoreUnavailable } from './database.ts'
 import type { StoreLocation } from './location.ts'
 
 /** Opens databases. Only the engine that is used is loaded. */
@@ -10,7 +10,7 @@ export async function openDatabase(location: StoreLocation, log: Log, clock?: ()
     const { sqliteDatabase } = await import('./sqlite/database.ts')
     return sqliteDatabase({ path: location.path, log, ...(clock && { clock }) })
   }
-  const { postgresDatabase } = await import('./postgres/database.ts')
+  const { postgresDatabase } = await import('./postgres/open.ts')
   return postgresDatabase({ url: location.url, log, clock })
 }
 
@@ -27,9 +27,13 @@ export async function withDatabase<T>(
   const database =
     location.kind === 'sqlite'
       ? (await import('./sqlite/database.ts')).sqliteForCommand(location.path, options)
-      : await (await import('./postgres/database.ts')).postgresForCommand(location.url, options)
+      : await (await import('./postgres/open.ts')).postgresForCommand(location.url, options)
   try {
     return await use(database)
+  } catch (error) {
+    throw error instanceof StoreUnavailable
+      ? new OperatorError(`${database.name} cannot be used: ${error.message}`)
+      : error
   } finally {
     await database.close()
   }

@@ -11,7 +11,7 @@ import { type Admission, admit, type Entry, entryOf, type SignupRules } from './
 import type { Counts } from './stats.ts'
 
 /** Keeps contacts and their deliveries. What is asked of it resolves when it is synced to disk, or rejects. */
-export interface Store extends Pick<Database, 'transaction' | 'read' | 'statement' | 'truncateLog' | 'failure'> {
+export interface Store extends Pick<Database, 'transaction' | 'read' | 'truncateLog' | 'failure'> {
   /** Records a signup. */
   admit(signup: Signup): Promise<Admission>
   /** Whether more signups come than can be stored. To refuse one then, before `admit`, keeps the others fast. */
@@ -62,7 +62,6 @@ export async function openStore(database: Database, options: StoreOptions): Prom
   return {
     transaction: database.transaction,
     read: database.read,
-    statement: database.statement,
     truncateLog: database.truncateLog,
     failure: database.failure,
     admit: signup => signups.submit(entryOf(signup)),

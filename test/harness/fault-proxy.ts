@@ -25,6 +25,8 @@ export interface FaultProxy {
   readonly port: number
   /** From now on, on connections that are open and on new ones. */
   set(fault: Fault): void
+  /** Nothing passes on any connection that is open now, as when the machine behind them is gone. */
+  strand(): void
   close(): Promise<void>
 }
 
@@ -113,6 +115,9 @@ export async function startFaultProxy(target: number, seed: number): Promise<Fau
       changed.resolve()
       changed = Promise.withResolvers()
       for (const link of links) link.left = undefined
+    },
+    strand() {
+      for (const link of links) link.hasLost = true
     },
     async close() {
       const closed = once(server, 'close')

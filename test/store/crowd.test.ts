@@ -1,15 +1,26 @@
+/** Several writers at once, in the ways in which they could get in each other's way. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
+import { StoreUnavailable } from '../../src/store/database.ts'
 import { LEASE } from '../../src/store/outbox.ts'
 import type { Store } from '../../src/store/store.ts'
-import { forEachEngine, handClock, numbersOf, pendingNow, signup } from './place.ts'
+import { isSlow } from '../harness/environment.ts'
+import { noPgBouncer, pgBouncerProgram, startPgBouncer } from '../harness/pgbouncer.ts'
+import { installedPostgres, noInstalledPostgres, sharedPostgres, startPostgres, unsynced } from '../harness/postgres.ts'
+import { contactsIn, rowsIn, session } from '../harness/postgres-database.ts'
+import { storeAt } from '../harness/store.ts'
+import { forEachEngine, handClock, numbersOf, onPostgres, pendingNow, signup } from './place.ts'
 
 const provider = 'provider'
+const destinations = ['webhook']
+const listed = { is: 'listed', joined: true } as const
+const removed = { is: 'removed', why: 'no such domain' } as const
 const INSTANCES = 3
 /** Of each instance, at once. */
 const CROWD = 15
 
-const visitors = (count: number) => Array.from({ length: count }, (_, i) => `visitor-${i}@example.com`)
+const visitors = (count: number, name = 'visitor') =>
+  Array.from({ length: count }, (_, i) => `${name}-${i}@example.com`)
 
 /** Takes until there is nothing more: a row that another instance is taking is skipped. */
 async function takeAll<Item>(stores: readonly Store[], all: number, take: (store: Store) => Promise<readonly Item[]>) {
@@ -25,7 +36,7 @@ async function takeAll<Item>(stores: readonly Store[], all: number, take: (store
 /** What a store promises to several instances, or to a crowd at one where there can be no other. */
 forEachEngine('a crowd at several instances', place => {
   test('no delivery is leased to two, also while more are born; of all that settle one, one is told that it did', async t => {
-    const stores = await (await place(t)).instances(INSTANCES, { destinations: ['webhook'] })
+    const stores = await (await place(t)).instances(INSTANCES, { destinations })
     const admitted = visitors(300).map((email, i) => stores[i % stores.length]!.admit(signup('Visitor', email)))
     const taken = await takeAll(stores, 300, store => store.claim('webhook', 4))
     await Promise.all(admitted)
@@ -54,7 +65,7 @@ forEachEngine('a crowd at several instances', place => {
     for (let round = 0; round < 20; round++) {
       const email = `visitor-${round}@example.com`
       const delivery = await pendingNow(stores[0]!, email)
-      const refused = stores[0]!.settle(delivery, { is: 'removed', why: 'no such domain' })
+      const refused = stores[0]!.settle(delivery, removed)
       const crowd = stores.flatMap(store => Array.from({ length: 5 }, () => store.admit(signup('Visitor', email))))
       const answers = await Promise.all(crowd)
       assert.equal(await refused, true)
@@ -62,4 +73,137 @@ forEachEngine('a crowd at several instances', place => {
       assert.ok(answers.filter(({ is }) => is === 'pending now').length <= 1)
     }
   })
+})
+
+const server = await sharedPostgres()
+
+/** Where a deadlock is found at once, and counted at once, and each row takes a millisecond, so that statements overlap. */
+async function impatient(): Promise<string> {
+  const url = await server.database()
+  await server.run(url, `alter database ${new URL(url).pathname.slice(1)} set deadlock_timeout = '10ms'`)
+  await (await storeAt({ kind: 'postgres', url })).close()
+  await server.run(
+    url,
+    `create function slow() returns trigger language plpgsql as
+      $$ begin perform pg_sleep(0.001); return new; end $$`,
+    'create trigger slow before insert on contact for each row execute function slow()',
+  )
+  return url
+}
+
+async function assertNoDeadlock(url: string): Promise<void> {
+  const text = 'select deadlocks::int from pg_stat_database where datname = current_database()'
+  assert.deepEqual(await rowsIn(url, text), [{ deadlocks: 0 }])
+}
+
+/** Waits for all of them, also where one fails because the machine is too busy: null, since nothing is shown then. */
+async function allOf<T>(promises: readonly Promise<T>[]): Promise<readonly T[] | null> {
+  const results = await Promise.allSettled(promises)
+  for (const result of results)
+    if (result.status === 'rejected' && !(result.reason instanceof StoreUnavailable)) throw result.reason
+  return results.every(({ status }) => status === 'fulfilled') ? Promise.all(promises) : null
+}
+
+test('4 writers with the same addresses in other orders: each once, and no deadlock', async t => {
+  const url = await impatient()
+  const stores = await Promise.all(
+    Array.from({ length: 4 }, () => storeAt({ kind: 'postgres', url }, { destinations })),
+  )
+  for (const store of stores) t.after(store.close)
+  // Each begins elsewhere.
+  const orders = [1, -1, 7, -7].map((step, writer) => (i: number) => (400 + 3 * writer + i * step) % 12)
+  for (let round = 0; round < 10; round++) {
+    const emails = visitors(12, `visitor-${round}`)
+    const answers = await allOf(
+      stores.flatMap((store, s) => emails.map((_, i) => store.admit(signup('Visitor', emails[orders[s]!(i)]!)))),
+    )
+    if (answers !== null) assert.equal(answers.filter(({ is }) => is === 'listed now').length, 12)
+  }
+  const contacts = await contactsIn(url)
+  assert.equal(new Set(contacts.map(({ email }) => email)).size, contacts.length)
+  assert.ok(contacts.every(({ events, deliveries }) => events === 1 && deliveries === 1))
+  await assertNoDeadlock(url)
+})
+
+test('hand-overs that several settle at once, in other orders: each ends once, and there is no deadlock', async t => {
+  const url = await impatient()
+  const open = () => storeAt({ kind: 'postgres', url }, { provider, destinations })
+  const [one, other] = [await open(), await open()]
+  for (const store of [one, other]) t.after(store.close)
+  for (let round = 0; round < 10; round++) {
+    const begun = await allOf(visitors(24, `visitor-${round}`).map(email => pendingNow(one, email)))
+    if (begun === null) continue
+    const ends = begun.map((each, i) => [each, i % 3 === 0 ? removed : listed] as const)
+    const answers = await allOf([
+      ...ends.map(([each, end]) => one.settle(each, end)),
+      ...ends.toReversed().map(([each, end]) => other.settle(each, end)),
+    ])
+    if (answers !== null) assert.equal(answers.filter(Boolean).length, 24)
+  }
+  assert.ok((await contactsIn(url)).every(({ events, deliveries }) => events + deliveries === 2))
+  await assertNoDeadlock(url)
+})
+
+test('a delivery that another session has locked is skipped, not waited for', async t => {
+  const here = await onPostgres(t)
+  const store = await here.open({ destinations })
+  for (const email of visitors(3)) await store.admit(signup('Visitor', email))
+  assert.ok(here.location.kind === 'postgres')
+  const operator = await session(t, here.location.url)
+  await operator.query('begin; select 1 from delivery order by number limit 1 for update')
+  assert.equal((await store.claim('webhook', 10)).length, 2)
+})
+
+const SETTINGS =
+  "select current_setting('transaction_isolation') as isolation, current_setting('synchronous_commit') as sync," +
+  " current_setting('statement_timeout') as statement, current_setting('lock_timeout') as lock," +
+  " current_setting('idle_in_transaction_session_timeout') as idle"
+
+/** Whatever the role or the database says. */
+async function assertSettings(store: Store): Promise<void> {
+  const expected = { isolation: 'read committed', sync: 'on', statement: '2400ms', lock: '2s', idle: '10s' }
+  assert.deepEqual(await store.transaction(tx => tx.all(SETTINGS)), [expected])
+}
+
+test('a transaction sets what it relies on, where the database has other defaults', async t => {
+  const here = await onPostgres(t)
+  assert.ok(here.location.kind === 'postgres')
+  const { url } = here.location
+  for (const setting of ["default_transaction_isolation = 'serializable'", 'synchronous_commit = off'])
+    await server.run(url, `alter database ${new URL(url).pathname.slice(1)} set ${setting}`)
+  await assertSettings(await here.open())
+})
+
+const missing = !isSlow
+  ? 'it runs in .ci/run'
+  : pgBouncerProgram === undefined
+    ? noPgBouncer
+    : installedPostgres() === undefined && noInstalledPostgres
+
+test('an older PostgreSQL, through PgBouncer in transaction mode, with fewer connections than one store asks for', {
+  skip: missing,
+  timeout: 60_000,
+}, async t => {
+  const older = await startPostgres({
+    settings: { ...unsynced, synchronous_commit: 'off' },
+    programs: installedPostgres(),
+  })
+  const bouncer = await startPgBouncer(older.port, 2)
+  after(async () => {
+    await bouncer.stop()
+    await older.remove()
+  })
+  const url = await older.database()
+  const open = () => storeAt({ kind: 'postgres', url: bouncer.through(url) }, { provider, destinations })
+  const stores = [await open(), await open()]
+  for (const store of stores) t.after(store.close)
+  const admissions = await Promise.all(
+    stores.flatMap(store => visitors(200).map(email => store.admit(signup('Ada', email)))),
+  )
+  const begun = admissions.flatMap(each => (each.is === 'pending now' ? [each.delivery] : []))
+  assert.equal(begun.length, 200)
+  const settled = await Promise.all(begun.map((each, i) => stores[i % 2]!.settle(each, listed)))
+  assert.ok(settled.every(Boolean))
+  await assertSettings(stores[0]!)
+  assert.ok((await contactsIn(url)).every(({ events, deliveries }) => events === 1 && deliveries === 1))
 })

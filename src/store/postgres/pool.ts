@@ -1,140 +1,111 @@
 import pg from 'pg'
-import type { Log } from '../../config/operator.ts'
-import { StoreUnavailable } from '../database.ts'
-import { isStale } from './errors.ts'
+import { OperatorError } from '../../config/operator.ts'
+import { StoreUnavailable, type Value } from '../database.ts'
 
-/** Connections to a PostgreSQL server, or to a pooler in front of it. None is opened before it is needed. */
-interface Pool {
-  /** Lends a connection. After an error its state is unknown, so it is closed, and the server rolls back. */
-  lend<T>(use: (client: pg.ClientBase) => Promise<T>): Promise<T>
-  readonly isClosed: () => boolean
-  close(): Promise<void>
-}
+/** Runs one statement, or several without values. `timeout`: milliseconds, if not those of the pool. */
+export type Query = (text: string, values?: readonly Value[], timeout?: number) => Promise<pg.QueryResult>
 
-interface PoolOptions {
-  /** `postgres://user:password@host:port/database?sslmode=…`, as in libpq; one host, and no TLS without `sslmode`. */
-  readonly url: string
-  /** The most connections at once. */
-  readonly connections: number
-  /** Milliseconds for one statement. */
-  readonly timeout: number
-  readonly log: Pick<Log, 'warn'>
-}
-
-/** Milliseconds, including the wait in the pool's queue. */
+/** Milliseconds, including the wait for one that is in use. */
 const CONNECT_TIMEOUT = 1_500
+const CONNECTIONS = 10
 
-/** Numbers as numbers. */
-const types: pg.CustomTypesConfig = {
-  getTypeParser: (type: number) =>
-    [pg.types.builtins.INT8, pg.types.builtins.NUMERIC].includes(type) ? Number : pg.types.getTypeParser(type),
-}
+pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
-export function poolOf({ url, connections, timeout, log }: PoolOptions): Pool {
-  let connectionString = asLibpq(url)
-  /** Timeouts on the server, so that statements that nobody waits for any more hold no locks. */
-  let onServer: object = {
-    statement_timeout: timeout - 100,
-    lock_timeout: Math.min(2_000, timeout - 200),
-    idle_in_transaction_session_timeout: 10_000,
-  }
+/** Connections to a PostgreSQL server, or to a pooler in front of it. `timeout`: milliseconds for one statement. */
+export function poolOf(url: string, timeout: number) {
   let pool = open()
-  let closed = false
+  let isClosed = false
 
   function open(): pg.Pool {
-    const made = new pg.Pool({
-      connectionString,
-      ...onServer,
-      Client: Connection,
-      types,
-      max: connections,
+    const opened = new pg.Pool({
+      connectionString: withLibpqModes(url),
+      Client,
+      max: CONNECTIONS,
       connectionTimeoutMillis: CONNECT_TIMEOUT,
       query_timeout: timeout,
       keepAlive: true,
       idleTimeoutMillis: 60_000,
       application_name: 'waitlist',
     })
-    // Without a listener, losing a connection in use would end the process. Its statement fails anyway.
-    made.on('connect', client => client.on('error', () => {}))
-    // An idle connection was lost, and usually the others with it. New ones are made on demand.
-    made.on('error', error => {
-      if (made !== pool || closed) return
-      log.warn({ why: error.message }, 'a connection to the database was lost')
-      renew()
-    })
-    return made
-  }
-
-  /** Starts a new pool. Connections in use are closed when they are returned. */
-  function renew(): void {
-    const old = pool
-    pool = open()
-    old.end().catch(() => {})
-  }
-
-  /** Drops what the other side does not support, if that is safe. True: try again without it. */
-  function withoutExtras({ message }: Error): boolean {
-    // PgBouncer refuses what it cannot pass on. Our own timeouts remain.
-    if (/unsupported startup parameter/.test(message)) onServer = {}
-    else if (/does not support SSL/.test(message) && /sslmode=prefer/.test(connectionString)) {
-      connectionString = connectionString.replace('sslmode=prefer', 'sslmode=disable')
-    } else return false
-    return true
-  }
-
-  async function connected(from = pool): Promise<{ client: pg.PoolClient; from: pg.Pool }> {
-    if (closed) throw new StoreUnavailable('the store is closed')
-    try {
-      return { client: await from.connect(), from }
-    } catch (error) {
-      if (from === pool) {
-        if (!withoutExtras(error as Error)) throw error
-        renew()
-      }
-      return { client: await pool.connect(), from: pool }
-    }
+    // Without listeners, a lost connection would end the process. If it is in use, its statement fails.
+    opened.on('connect', client => client.on('error', () => {}))
+    opened.on('error', () => {})
+    return opened
   }
 
   return {
-    async lend(use) {
-      const { client, from } = await connected()
+    /** Lends a connection. After an error its state is unknown, so it is closed, and the server rolls back. */
+    async use<T>(work: (query: Query) => Promise<T>): Promise<T> {
+      if (isClosed) throw new StoreUnavailable('the store is closed')
+      const from = pool
+      const client = await from.connect().catch(fail)
+      const query: Query = (text, values = [], query_timeout = timeout) =>
+        client.query({ text, values: [...values], query_timeout } as pg.QueryConfig).catch(fail)
       try {
-        const result = await use(client)
+        const result = await work(query)
         client.release()
         return result
       } catch (error) {
         client.release(true)
-        if (from === pool && !closed && isStale(error)) renew()
+        // The others most likely lead nowhere, too.
+        if (from === pool && !isClosed && error instanceof PostgresUnavailable && error.isLost) {
+          pool = open()
+          from.end().catch(() => {})
+        }
         throw error
       }
     },
-    isClosed: () => closed,
-    async close() {
-      if (closed) return
-      closed = true
+    async close(): Promise<void> {
+      if (isClosed) return
+      isClosed = true
       await pool.end()
     },
   }
 }
 
-/** `sslmode` has the meaning of libpq and psql, not of `pg`; `allow` is treated as `prefer`. */
-function asLibpq(url: string): string {
+/** The server failed or did not answer. */
+export class PostgresUnavailable extends StoreUnavailable {
+  /** The connection is lost, or leads to a server that takes no writes. A commit may have taken effect. */
+  readonly isLost: boolean
+  /** Another try may succeed. */
+  readonly isTransient: boolean
+
+  /** `state`: SQLSTATE; undefined: nothing came from the server. */
+  constructor(reason: string, state: string | undefined) {
+    super(state === undefined ? reason : `${reason} (${state})`)
+    this.isLost = state === undefined || /^(08|25006|57P)/.test(state)
+    // Connection, transaction state, rollback, lock timeout, intervention, too many connections.
+    this.isTransient = state === undefined || /^(08|25|40|55|57|53300)/.test(state)
+  }
+}
+
+/** Data, constraint and syntax errors are our bugs. A missing right or table is not. */
+const isBug = /^(22|23|42(?!501|P01))/
+
+/** The details that PostgreSQL adds to its message are dropped: they may contain a name and an address. */
+function fail(error: Error): never {
+  const state = error instanceof pg.DatabaseError ? error.code : undefined
+  if (state !== undefined && isBug.test(state)) throw new Error(`PostgreSQL: ${error.message} (${state})`)
+  if (/password must be a/.test(error.message))
+    throw new OperatorError('PostgreSQL asks for a password, and DATABASE_URL has none.')
+  throw new PostgresUnavailable(error.message, state)
+}
+
+/** `sslmode` as libpq and psql understand it. */
+function withLibpqModes(url: string): string {
   const parsed = new URL(url)
-  const mode = parsed.searchParams.get('sslmode')
-  if (mode === null) return url
-  parsed.searchParams.set('sslmode', mode === 'allow' ? 'prefer' : mode)
-  parsed.searchParams.set('uselibpqcompat', 'true')
+  if (parsed.searchParams.has('sslmode')) parsed.searchParams.set('uselibpqcompat', 'true')
   return parsed.href
 }
 
 /** `pg` leaves a connection open after a handshake that failed on this side, which would keep the process alive. */
-class Connection extends pg.Client {
-  // Only the pool calls it, in this form.
+class Client extends pg.Client {
+  // The pool calls it in this form only.
   override connect(done?: unknown): never {
-    const connected = (error: Error) => {
+    const connected = (error?: Error) => {
       if (error) this.connection.stream.destroy()
-      if (typeof done === 'function') done(error)
+      ;(done as (error?: Error) => void)(error)
     }
-    return super.connect(connected) as never
+    return super.connect(connected as never) as never
   }
 }

@@ -202,7 +202,6 @@ export function sqliteDatabase({ path: given, log, clock = Date.now }: SqliteOpt
       requireTrust()
       return result
     },
-    statement: null,
     async read(use) {
       requireOpen()
       const result = await beside.read(use)
@@ -268,7 +267,6 @@ export function sqliteForCommand(given: string, { make = false } = {}): Database
     name: `sqlite:${path}`,
     transaction: use => told(() => inTurn(() => attempt(use))),
     read: use => told(() => inTurn(() => read(use))),
-    statement: null,
     failure: new Promise(() => {}),
     requireRoom() {
       if (freeFor(path) < MINIMUM_FREE)
