@@ -1,6 +1,4 @@
-import { type Challenge, openChallenge } from '../challenges/index.ts'
 import type { Config } from '../config/load.ts'
-import type { Log } from '../config/operator.ts'
 import { settings } from '../config/settings.ts'
 import type { LinkActions } from '../confirm/routes.ts'
 import { confirm, find } from '../confirm/store.ts'
@@ -19,16 +17,6 @@ const CHALLENGES = 3
 
 export const challengeLimiter = ({ quota: { limit, window } }: Pick<Config, 'quota'>): Limiter =>
   memoryLimiter({ limit: CHALLENGES * limit, window })
-
-/** `secret` returns a random value that is the same for all instances. */
-export async function challengeOf(
-  { challenge, corsOrigins, baseUrl }: Config,
-  secret: Store['secret'],
-  log: Log,
-): Promise<Challenge | null> {
-  const hosts = [...corsOrigins, baseUrl].flatMap(url => (url === null ? [] : new URL(url).hostname))
-  return challenge && openChallenge(challenge, { secret, hosts, log })
-}
 
 /** The links in mails, signed with a secret. */
 export const linksIn = ({ baseUrl, tls, port }: Pick<Config, 'baseUrl' | 'tls' | 'port'>, secret: string): Links =>

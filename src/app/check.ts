@@ -1,3 +1,4 @@
+import { openChallenge } from '../challenges/index.ts'
 import type { Config } from '../config/load.ts'
 import { type Log, OperatorError } from '../config/operator.ts'
 import { readDomains } from '../holds/domains.ts'
@@ -12,7 +13,7 @@ import { checkIntegrity, describe } from '../store/integrity.ts'
 import type { StoreLocation } from '../store/location.ts'
 import { withDatabase } from '../store/open.ts'
 import type { Counts } from '../store/stats.ts'
-import { challengeOf, linksIn, openDestinations } from './adapters.ts'
+import { linksIn, openDestinations } from './adapters.ts'
 
 /** The event of which each mail tells. */
 const letters = { welcome: 'joined', invite: 'invited', confirm: 'confirmation' } as const
@@ -57,7 +58,7 @@ const silent: Log = { info() {}, warn() {}, error() {} }
 /** With `sendTest` the webhook, the chats and the owner are sent a test message. Nothing else is changed anywhere. */
 async function checkAll(config: Config, sendTest: true | undefined): Promise<readonly CheckResult[]> {
   const { baseUrl, tls, blockedDomainsFile, messagesFile } = config
-  const challenge = await challengeOf(config, async () => unshared, silent)
+  const challenge = await openChallenge(config.challenge, async () => unshared, silent)
   const destinations = await openDestinations(config, linksIn(config, unshared))
   const { provider, own, channels, events, mailServer } = destinations
   const names = [provider, ...events].flatMap(each => each?.name ?? [])

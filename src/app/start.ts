@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
+import { openChallenge } from '../challenges/index.ts'
 import type { Config } from '../config/load.ts'
 import { OperatorError } from '../config/operator.ts'
 import { LINKS_SECRET } from '../confirm/token.ts'
@@ -18,7 +19,7 @@ import { sharedLimiter } from '../rate-limit/shared.ts'
 import { inFlight } from '../signup/join.ts'
 import { openDatabase } from '../store/open.ts'
 import { openStore } from '../store/store.ts'
-import { challengeLimiter, challengeOf, linkActions, linksIn, openDestinations } from './adapters.ts'
+import { challengeLimiter, linkActions, linksIn, openDestinations } from './adapters.ts'
 import { cleanUp } from './cleanup.ts'
 import { routesOf } from './routes.ts'
 import { stop } from './shutdown.ts'
@@ -124,7 +125,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     join: visits.join,
     limiter: config.store.kind === 'postgres' ? sharedLimiter(quota, store, log) : memoryLimiter(quota),
     challengeLimiter: challengeLimiter(config),
-    challenge: await challengeOf(config, secret, log),
+    challenge: await openChallenge(config.challenge, secret, log),
     links: linkActions(store, linksSecret, config, wakeAll),
     accepts: domains?.accepts ?? null,
     signal: outbound.signal,

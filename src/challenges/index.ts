@@ -57,16 +57,14 @@ export type ChallengeChoice =
       readonly url: string | null
     }
 
-export interface ChallengeParts {
-  /** A random value that all instances share. */
-  secret(name: string): Promise<string>
-  /** Hosts on which a challenge may have been solved: those of the landing pages and of the service. None: any. */
-  readonly hosts: readonly string[]
-  readonly log: Log
-}
-
-export async function openChallenge(choice: ChallengeChoice, parts: ChallengeParts): Promise<Challenge> {
-  if (choice.kind !== 'altcha') return (await import('./siteverify.ts')).siteverify(choice, parts)
+/** `shared` returns a random value that is the same for all instances. */
+export async function openChallenge(
+  choice: ChallengeChoice | null,
+  shared: (name: string) => Promise<string>,
+  log: Log,
+): Promise<Challenge | null> {
+  if (choice === null) return null
+  if (choice.kind !== 'altcha') return (await import('./siteverify.ts')).siteverify(choice, log)
   const { altcha } = await import('./altcha.ts')
-  return altcha(choice.secret ?? (await parts.secret('challenge')))
+  return altcha(choice.secret ?? (await shared('challenge')))
 }

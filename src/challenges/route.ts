@@ -3,7 +3,7 @@ import { summary } from '../delivery/throttle.ts'
 import { clientKey, publicAddress } from '../http/client-address.ts'
 import type { Context } from '../http/context.ts'
 import { challengeExpired, challengeFailed, challengeMissing, tooManyChallenges, unavailable } from '../http/errors.ts'
-import { ISSUING } from '../http/limits.ts'
+import { MAX_CONCURRENT_CHALLENGES } from '../http/limits.ts'
 import { type Answer, securityHeaders, withHeaders } from '../http/response.ts'
 import type { Route } from '../http/router.ts'
 import type { Prove } from '../signup/route.ts'
@@ -61,7 +61,7 @@ export function issueRoute(issue: NonNullable<Challenge['issue']>, context: Cont
   async function issued(request: IncomingMessage): Promise<Answer> {
     const { admitted, seconds } = await challengeLimiter.take(clientKey(addressOf(request)))
     if (!admitted) return tooManyChallenges(seconds)
-    if (inFlight === ISSUING) return unavailable
+    if (inFlight === MAX_CONCURRENT_CHALLENGES) return unavailable
     inFlight++
     try {
       const headers = { ...securityHeaders, 'cache-control': 'no-store', 'content-type': 'application/json' }

@@ -26,4 +26,4 @@ export const CONNECTIONS_OF_CLIENT = CONNECTIONS / 16
 export const PIPELINED = 8
 
 /** Challenges that are being made at once, in the whole process; each takes some milliseconds of a core. */
-export const ISSUING = 64
+export const MAX_CONCURRENT_CHALLENGES = 64

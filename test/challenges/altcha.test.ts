@@ -26,6 +26,7 @@ test('its solution is proof for ten minutes, on each instance with the same secr
     assert.ok(left > 540_000 && left <= 600_000, String(left))
   }
   assert.deepEqual(await verify(solution, altcha('another secret')), wrong)
+  assert.deepEqual(await verify(await quickSolution(SECRET, -1)), { is: 'unsolved', why: 'expired' })
 })
 
 test('each challenge has a nonce of its own, and keeps its counter and half of its key to itself', async () => {
@@ -37,10 +38,6 @@ test('each challenge has a nonce of its own, and keeps its counter and half of i
     assert.deepEqual(same, { algorithm: 'PBKDF2/SHA-256', cost: 5_000, keyLength: 32 })
     assert.equal(keyPrefix.length, 32)
   }
-})
-
-test('after its time it has expired', async () => {
-  assert.deepEqual(await verify(await quickSolution(SECRET, -1)), { is: 'unsolved', why: 'expired' })
 })
 
 test('parameters that were changed, and other keys, are wrong', async () => {
@@ -80,8 +77,5 @@ test('whatever else arrives is wrong, and nothing throws', async () => {
     }),
     { numRuns: 300 },
   )
-  for (const deep of ['['.repeat(1_400), `{"challenge":{"signature":"","parameters":${'{"a":'.repeat(250)}`]) {
-    assert.deepEqual(await verify(Buffer.from(deep).toString('base64')), wrong)
-  }
   assert.deepEqual(await verify(`${right}${'A'.repeat(2_048)}`), wrong)
 })

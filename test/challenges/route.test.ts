@@ -1,60 +1,39 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import fc from 'fast-check'
 import { altcha } from '../../src/challenges/altcha.ts'
 import { type Challenge, SOLUTION_MAX } from '../../src/challenges/index.ts'
 import * as refusals from '../../src/http/errors.ts'
-import { BODY_LIMIT, ISSUING } from '../../src/http/limits.ts'
+import { MAX_CONCURRENT_CHALLENGES } from '../../src/http/limits.ts'
 import { type Answer, assertRefused, clientOf } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
-import { isSlow } from '../harness/environment.ts'
 import { type Received, startReceiver } from '../harness/receiver.ts'
 import { openTestServer, startService, type TestService, wholeFile } from '../harness/service.ts'
 import { quickSolution, solved } from '../harness/solve.ts'
-import { HOST, type Kind, kinds, SECRET, startVerifier, members as vendorMembers } from './siteverify.fake.ts'
+import { type Kind, kinds, members, SECRET, startVerifier } from './siteverify.fake.ts'
 
-const origin = `https://${HOST}`
+const origin = 'https://landing.example.com'
 const ada = { name: 'Ada', email: 'ada@example.com' }
 const grace = { name: 'Grace', email: 'grace@example.com' }
 
-/** The members of a body in which solutions are sent. */
-const members = { ...vendorMembers, altcha: 'altcha' }
-
-/** A service behind a challenge of this kind. */
-async function challenged(t: TestContext, kind: Kind | 'altcha' = 'turnstile', env: Record<string, string> = {}) {
-  const verifier = await startVerifier(t, kind === 'altcha' ? 'turnstile' : kind)
-  const settings = {
-    CHALLENGE: kind,
-    CHALLENGE_SECRET: SECRET,
-    ...(kind !== 'altcha' && { CHALLENGE_URL: verifier.address }),
-    CORS_ORIGINS: origin,
-    ...env,
-  }
-  const service = await startService(t, settings)
-  const { request, signUp } = await clientOf({ baseUrl: service.origin })
+/** A service behind the challenge of a vendor. */
+async function challenged(t: TestContext, kind: Kind = 'turnstile', env: Record<string, string> = {}) {
+  const verifier = await startVerifier(t, kind)
+  const vendor = { CHALLENGE: kind, CHALLENGE_SECRET: SECRET, CHALLENGE_URL: verifier.address }
+  const service = await startService(t, { ...vendor, CORS_ORIGINS: origin, ...env })
+  const { request, signUp } = await clientOf(service)
   const withToken = (person: object, token: unknown) => signUp({ ...person, [members[kind]]: token })
-  return { verifier, settings, service, request, signUp, withToken }
+  return { verifier, service, request, signUp, withToken }
 }
 
 /** State and reason of each contact, in order. */
 const storedIn = ({ databasePath }: TestService) =>
   withDatabase(databasePath, database =>
-    database
-      .prepare('select email, state, reason from contact order by number')
-      .all()
-      .map(row => ({ ...row })),
+    database.prepare('select email, state, reason from contact order by number').all(),
   )
 
 const isNew = ({ status, json }: Answer) => {
   assert.equal(status, 200)
   assert.deepEqual([json.alreadyExisted, json.automationTriggered], [false, true])
-}
-
-function isHeld({ status, json }: Answer): void {
-  assert.equal(status, 200)
-  const { success, message, ...others } = json
-  assert.deepEqual([success, message], [true, 'Your signup is recorded.'])
-  assert.deepEqual(others, { alreadyExisted: false, automationTriggered: false })
 }
 
 for (const kind of kinds) {
@@ -74,129 +53,91 @@ test('every refusal has its sentence', async t => {
     assertRefused(await withToken(ada, token), 400, refusals.challengeMissing.error)
   }
   assertRefused(await signUp(ada, { 'x-captcha-response': '' }), 400, refusals.challengeMissing.error)
-  assert.ok(SOLUTION_MAX < BODY_LIMIT / 1.5)
   for (const token of [7, true, {}, ['x'], 'two words', 'ü', ' x', 'x\n', 'x'.repeat(SOLUTION_MAX + 1), '\u0000']) {
     assertRefused(await withToken(ada, token), 400, refusals.challengeFailed.error)
   }
   assert.equal(verifier.received.length, 0, 'none of them is worth a call')
   assertRefused(await withToken(ada, 'made-up'), 400, refusals.challengeFailed.error)
-  assertRefused(await withToken(ada, verifier.solve({ host: 'shop.example' })), 400, refusals.challengeFailed.error)
-  const old = verifier.solve()
-  verifier.expire(old)
-  assertRefused(await withToken(ada, old), 400, refusals.challengeExpired.error)
   const token = verifier.solve()
   isNew(await withToken(ada, token))
   assertRefused(await withToken(grace, token), 400, refusals.challengeExpired.error)
 })
 
-test('BASE_URL is a page as well', async t => {
-  const env = { CORS_ORIGINS: '', BASE_URL: origin, TRUST_PROXY: '1' }
-  const { verifier, withToken } = await challenged(t, 'hcaptcha', env)
-  assertRefused(await withToken(ada, verifier.solve({ host: 'shop.example' })), 400, refusals.challengeFailed.error)
-  isNew(await withToken(ada, verifier.solve()))
-})
-
 test('the verifier is told the address of the visitor, and never that of a private network', async t => {
   const { verifier, signUp } = await challenged(t, 'hcaptcha', { TRUST_PROXY: '1' })
-  const told = async (forwarded: string) => {
+  const addressFor = async (forwarded: string) => {
     const token = verifier.solve()
     await signUp({ ...ada, [members.hcaptcha]: token }, { 'x-forwarded-for': forwarded })
     return new URLSearchParams((verifier.received.at(-1) as Received).text).get('remoteip')
   }
-  assert.equal(await told('203.0.113.9'), '203.0.113.9')
-  assert.equal(await told('2001:DB8:0::7'), '2001:db8::7')
-  assert.equal(await told('198.51.100.1, 10.0.0.7'), null)
-})
-
-test('C-52: a landing page may send the header while there is a challenge, and only then', async t => {
-  const preflight = {
-    method: 'OPTIONS',
-    headers: {
-      origin,
-      'access-control-request-method': 'POST',
-      'access-control-request-headers': 'content-type,x-captcha-response',
-    },
-  }
-  const { request } = await challenged(t)
-  const permitted = (answer: Answer) => answer.headers.get('access-control-allow-headers')
-  assert.equal(permitted(await request('/api/waitlist', preflight)), 'Content-Type, X-Captcha-Response')
-  const without = await clientOf(await startService(t, { CORS_ORIGINS: origin }))
-  assert.equal(permitted(await without.request('/api/waitlist', preflight)), 'Content-Type')
+  assert.equal(await addressFor('203.0.113.9'), '203.0.113.9')
+  assert.equal(await addressFor('2001:DB8:0::7'), '2001:db8::7')
+  assert.equal(await addressFor('198.51.100.1, 10.0.0.7'), null)
 })
 
 test('a wrong secret: 500, nothing stored, and the log says so once', async t => {
   const { verifier, withToken, service } = await challenged(t, 'turnstile', { CHALLENGE_SECRET: 'another-secret-0123' })
   for (let i = 0; i < 4; i++) assertRefused(await withToken(ada, verifier.solve()), 500, refusals.unavailable.error)
   assert.deepEqual(storedIn(service), [])
-  const told = service.logged.filter(({ level }) => Number(level) >= 50)
-  assert.equal(told.length, 1)
-  assert.match(String(told[0]!.msg), /signups are refused: our settings of the challenge are wrong/)
-  assert.match(String(told[0]!.reason), /invalid-input-secret.*CHALLENGE_SECRET/)
+  const errors = service.logged.filter(({ level }) => Number(level) >= 50)
+  assert.equal(errors.length, 1)
+  assert.match(String(errors[0]!.msg), /signups are refused: our settings of the challenge are wrong/)
+  assert.match(String(errors[0]!.reason), /invalid-input-secret.*CHALLENGE_SECRET/)
   assert.doesNotMatch(JSON.stringify(service.logged), /another-secret|ada@|token_of/)
 })
 
-test('while a verifier is away, signups are stored and held; nobody is told, and a second try hears the same sentence', async t => {
+test('while a verifier is away, signups are stored and held, and nothing is sent', async t => {
   const receiver = await startReceiver(t, () => ({ status: 204 }))
   const { verifier, withToken, service } = await challenged(t, 'turnstile', {
     WEBHOOK_URL: `${receiver.url}/hook`,
     WEBHOOK_SECRET: `whsec_${Buffer.alloc(24, 'x').toString('base64')}`,
   })
-  verifier.next('reset before', 'truncated JSON', '502 with HTML', '503', '500 after')
-  const people = Array.from({ length: 5 }, (_, i) => ({ name: 'Ada', email: `ada${i}@example.com` }))
-  for (const person of people) isHeld(await withToken(person, verifier.solve()))
-  const again = await withToken(people[0]!, verifier.solve())
-  const message = 'Your signup is recorded.'
-  assert.equal(again.status, 200)
-  assert.deepEqual(again.json, { success: true, message, alreadyExisted: true, automationTriggered: false })
-  verifier.behave()
+  verifier.next('reset before', 'truncated JSON', '502 with HTML')
+  const emails = ['ada0@example.com', 'ada1@example.com', 'ada2@example.com']
+  const recorded = { success: true, message: 'Your signup is recorded.', automationTriggered: false }
+  for (const email of emails) {
+    const { status, json } = await withToken({ name: 'Ada', email }, verifier.solve())
+    assert.deepEqual([status, json], [200, { ...recorded, alreadyExisted: false }])
+  }
+  const again = await withToken({ name: 'Ada', email: emails[0] }, verifier.solve())
+  assert.deepEqual(again.json, { ...recorded, alreadyExisted: true })
   isNew(await withToken(grace, verifier.solve()))
   await receiver.arrived(1)
-  const held = storedIn(service).filter(({ state }) => state === 'held')
-  assert.ok(held.length >= 5)
-  for (const { reason } of held) assert.equal(reason, 'unverified')
-  const told = receiver.received.map(({ json }) => json.data.email)
-  for (const { email } of held) assert.ok(!told.includes(email))
+  assert.deepEqual(
+    storedIn(service).map(({ email, state, reason }) => [email, state, reason]),
+    [...emails.map(email => [email, 'held', 'unverified']), [grace.email, 'listed', null]],
+  )
+  assert.deepEqual(
+    receiver.received.map(({ json }) => json.data.email),
+    [grace.email],
+  )
   const lines = service.logged.filter(({ msg }) => msg === 'challenges cannot be verified: signups are held')
   assert.equal(lines.length, 1)
   assert.match(String(lines[0]!.reason), /^verify a challenge: /)
   assert.doesNotMatch(JSON.stringify(service.logged), /ada\d|token_of|the-secret/)
 })
 
-for (const kind of ['altcha', 'turnstile'] as const) {
-  test(`${kind}: whatever is sent as a solution is refused with 400, and the log has no error`, async t => {
-    const { service, signUp } = await challenged(t, kind)
-    const encoded = fc
-      .record({ challenge: fc.jsonValue(), solution: fc.jsonValue() })
-      .map(value => Buffer.from(JSON.stringify(value)).toString('base64'))
-    await fc.assert(
-      fc.asyncProperty(fc.oneof(encoded, fc.string({ unit: 'binary' }), fc.jsonValue()), async solution => {
-        assert.equal((await signUp({ ...ada, [members[kind]]: solution })).status, 400)
-      }),
-      { numRuns: isSlow ? 100 : 25 },
-    )
-    assert.ok(service.logged.every(({ level }) => Number(level) < 50))
-  })
-}
-
 const path = '/api/challenge'
-const easy = { CHALLENGE: 'altcha', CHALLENGE_SECRET: SECRET }
+const withAltcha = { CHALLENGE: 'altcha', CHALLENGE_SECRET: SECRET, CORS_ORIGINS: origin }
 
-const { request, signUp } = await clientOf(await startService(wholeFile, easy))
+const { request, signUp } = await clientOf(await startService(wholeFile, withAltcha))
 
-test('without altcha there is no such path', async t => {
-  const { request } = await clientOf(await startService(t))
+test('without altcha there is no such path, and a page may not send the header', async t => {
+  const preflight = { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'POST' } }
+  const permitted = async (ask: typeof request) =>
+    (await ask('/api/waitlist', preflight)).headers.get('access-control-allow-headers')
+  assert.equal(await permitted(request), 'Content-Type, X-Captcha-Response')
+  const without = await clientOf(await startService(t, { CORS_ORIGINS: origin }))
+  assert.equal(await permitted(without.request), 'Content-Type')
   for (const method of ['GET', 'POST', 'OPTIONS'])
-    assertRefused(await request(path, { method }), 404, refusals.notFound.error)
+    assertRefused(await without.request(path, { method }), 404, refusals.notFound.error)
 })
 
 test('a challenge is made for each GET and HEAD, and no cache may keep it', async () => {
   const answers = [await request(path), await request(`${path}?x=1`)]
   for (const { status, headers, json } of answers) {
-    assert.equal(status, 200)
-    assert.equal(headers.get('cache-control'), 'no-store')
-    assert.equal(headers.get('content-type'), 'application/json')
-    assert.equal(headers.get('x-content-type-options'), 'nosniff')
-    assert.equal(headers.get('set-cookie'), null)
+    assert.deepEqual([status, headers.get('content-type')], [200, 'application/json'])
+    assert.deepEqual([headers.get('cache-control'), headers.get('set-cookie')], ['no-store', null])
     assert.equal(json.parameters.cost, 5_000)
   }
   assert.notEqual(answers[0]!.json.parameters.nonce, answers[1]!.json.parameters.nonce)
@@ -205,18 +146,14 @@ test('a challenge is made for each GET and HEAD, and no cache may keep it', asyn
   assert.equal(head.headers.get('content-length'), answers[0]!.headers.get('content-length'))
 })
 
-test('the landing pages may read every answer', async t => {
-  const { request } = await clientOf(await startService(t, { ...easy, CORS_ORIGINS: origin, RATE_LIMIT: '1/10m' }))
-  for (const expected of [200, 200, 200, 429]) {
-    const { status, headers } = await request(path, { headers: { origin } })
-    assert.deepEqual([status, headers.get('access-control-allow-origin')], [expected, origin])
-  }
-})
-
-test('a client may fetch three for each attempt of its quota; both are counted apart', async t => {
-  const env = { ...easy, RATE_LIMIT: '2/10m', TRUST_PROXY: '1' }
+test('a client may fetch three for each attempt of its quota, counted apart; a landing page may read every answer', async t => {
+  const env = { ...withAltcha, RATE_LIMIT: '2/10m', TRUST_PROXY: '1' }
   const { request, signUp } = await clientOf(await startService(t, env))
-  const from = (address: string) => request(path, { headers: { 'x-forwarded-for': address } })
+  const from = async (address: string) => {
+    const answer = await request(path, { headers: { 'x-forwarded-for': address, origin } })
+    assert.equal(answer.headers.get('access-control-allow-origin'), origin)
+    return answer
+  }
   for (let i = 0; i < 6; i++) assert.equal((await from('192.0.2.1')).status, 200)
   const answer = await from('192.0.2.1')
   const wait = Number(answer.headers.get('retry-after'))
@@ -224,7 +161,6 @@ test('a client may fetch three for each attempt of its quota; both are counted a
   assertRefused(answer, 429, refusals.tooManyChallenges(wait).error)
   assert.equal((await from('192.0.2.2')).status, 200, 'another client')
   assert.equal((await signUp({}, { 'x-forwarded-for': '192.0.2.1' })).status, 400, 'a signup')
-  assert.equal((await request('/docs/api', { headers: { 'x-forwarded-for': '192.0.2.1' } })).status, 200, 'a document')
 })
 
 test('so many are made at once, and what is beyond that is refused', async t => {
@@ -233,33 +169,26 @@ test('so many are made at once, and what is beyond that is refused', async t => 
   const { baseUrl } = await openTestServer(t, {}, undefined, { challenge })
   const refused = Promise.withResolvers<void>()
   const statuses: number[] = []
-  const ask = async () => {
+  const fetchOne = async () => {
     statuses.push((await fetch(baseUrl + path)).status)
     if (statuses.length === 5) refused.resolve()
   }
-  const asked = Array.from({ length: ISSUING + 5 }, ask)
+  const all = Array.from({ length: MAX_CONCURRENT_CHALLENGES + 5 }, fetchOne)
   await refused.promise
   assert.deepEqual(statuses, Array(5).fill(500))
   made.resolve('{}')
-  await Promise.all(asked)
-  assert.deepEqual(statuses.slice(5), Array(ISSUING).fill(200))
+  await Promise.all(all)
+  assert.deepEqual(statuses.slice(5), Array(MAX_CONCURRENT_CHALLENGES).fill(200))
 })
 
-test('a signup needs a solution: none, a wrong one, an expired one, and one that was used for another address', async () => {
-  const fresh = () => quickSolution(SECRET)
+test('a signup needs a solution: none, a wrong one, and one that was used for another address', async () => {
   assertRefused(await signUp(ada), 400, refusals.challengeMissing.error)
   assertRefused(await signUp({ ...ada, altcha: 'x' }), 400, refusals.challengeFailed.error)
   const solution = await solved((await request(path)).text)
   assertRefused(await signUp({ ...ada, altcha: solution.slice(0, -8) }), 400, refusals.challengeFailed.error)
-  const first = await signUp({ ...ada, altcha: solution })
-  assert.deepEqual([first.status, first.json.alreadyExisted], [200, false])
+  isNew(await signUp({ ...ada, altcha: solution }))
   const again = await signUp({ ...ada, email: 'ADA@example.com', altcha: solution })
   assert.deepEqual([again.status, again.json.alreadyExisted], [200, true])
-  assertRefused(
-    await signUp({ name: 'Bob', email: 'bob@example.com', altcha: solution }),
-    400,
-    refusals.challengeSpent.error,
-  )
-  const bob = await signUp({ name: 'Bob', email: 'bob@example.com', altcha: await fresh() })
-  assert.deepEqual([bob.status, bob.json.alreadyExisted], [200, false])
+  assertRefused(await signUp({ ...grace, altcha: solution }), 400, refusals.challengeSpent.error)
+  isNew(await signUp({ ...grace, altcha: await quickSolution(SECRET) }))
 })

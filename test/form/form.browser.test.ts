@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContextOptions, Route } from 'playwright-core'
-import { vendors } from '../../src/challenges/vendors.ts'
+import { vendors } from '../../src/challenges/siteverify.ts'
 import { type Kind, kinds, members, SECRET, SITE_KEY, startVerifier } from '../challenges/siteverify.fake.ts'
 import {
   assertAccessible,
@@ -495,10 +495,10 @@ describe('the form and a challenge', { skip }, () => {
   for (const kind of kinds) {
     test(`${kind}: the widget comes when the form is entered, and is asked anew after a refusal`, async t => {
       const verifier = await startVerifier(t, kind)
-      const token = verifier.solve({ host: 'localhost' })
+      const token = verifier.solve()
       const key = kind === 'cap' ? {} : { CHALLENGE_SITE_KEY: SITE_KEY }
       const env = { CHALLENGE: kind, CHALLENGE_SECRET: SECRET, CHALLENGE_URL: verifier.address, ...key }
-      const { script } = vendors[kind]
+      const { script } = vendors[kind].widget('')
       const { page, service, says, signUp, kept, complaints } = await opened(t, {
         env,
         policy: `${POLICY.replace(SERVICE, `${SERVICE} ${new URL(script).origin}`)}; trusted-types waitlist`,
