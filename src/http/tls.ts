@@ -1,5 +1,5 @@
 import { constants, createPrivateKey, X509Certificate } from 'node:crypto'
-import { readFileSync, statSync, unwatchFile, watchFile } from 'node:fs'
+import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import type { Server } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import type { Logger } from 'pino'
@@ -25,7 +25,7 @@ const POLL_INTERVAL = 1_000
 /** @throws {OperatorError} when a file cannot be read, is not PEM, or the key does not belong to the certificate. */
 export function readPair({ certFile, keyFile }: CertificateFiles): Pair {
   try {
-    const [cert, key] = [readFile(certFile), readFile(keyFile)]
+    const [cert, key] = [readFileSync(certFile), readFileSync(keyFile)]
     const leaf = new X509Certificate(cert)
     // OpenSSL accepts a certificate and a key of different kinds, and then fails every handshake.
     if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error('the key does not belong to the certificate')
@@ -36,18 +36,13 @@ export function readPair({ certFile, keyFile }: CertificateFiles): Pair {
   }
 }
 
-/** Anything else, such as a device, may have no end. */
-function readFile(path: string): Buffer {
-  if (!statSync(path).isFile()) throw new Error(`${path} is not a file`)
-  return readFileSync(path)
-}
-
 /** Reads the pair again when one of the files has changed, and with `reload`. One that cannot be used changes nothing. */
 export function watchPair(files: CertificateFiles, servers: readonly Server[], log: Logger) {
   const reload = () => {
     try {
       const { cert, key } = readPair(files)
-      for (const server of servers) replacePair(server, { cert, key })
+      // For new connections; open ones stay.
+      for (const server of servers) server.setSecureContext({ ...tlsOptions, cert, key })
       log.info('the TLS certificate was reloaded')
     } catch (error) {
       log.warn({ why: (error as Error).message }, 'the new TLS certificate cannot be used; the old one stays')
@@ -63,13 +58,6 @@ export function watchPair(files: CertificateFiles, servers: readonly Server[], l
   }
 }
 
-/** New connections use this pair. Open ones stay, and old sessions can still be resumed. */
-function replacePair(server: Server, pair: Pick<Pair, 'cert' | 'key'>): void {
-  const ticketKeys = server.getTicketKeys()
-  server.setSecureContext({ ...tlsOptions, ...pair })
-  server.setTicketKeys(ticketKeys)
-}
-
 /**
  * TLS 1.2 and 1.3, only with forward secrecy and authenticated encryption (RFC 9325 §3, §4), and without renegotiation,
  * which costs a client nothing and us a handshake.
@@ -77,10 +65,5 @@ function replacePair(server: Server, pair: Pick<Pair, 'cert' | 'key'>): void {
 export const tlsOptions = {
   minVersion: 'TLSv1.2',
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-  ciphers: [
-    'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256',
-    'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256',
-    'ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384',
-    'ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305',
-  ].join(':'),
+  ciphers: 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:ECDHE+AESGCM:ECDHE+CHACHA20',
 } as const
