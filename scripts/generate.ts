@@ -4,12 +4,10 @@ import { settings } from '../src/config/settings.ts'
 
 /** Writes what is generated from the program's own tables: `npm run generate`. With `--check` it only says what is stale. */
 
-const shown = ({ default: standard, unset }: SettingsTable[string]) => standard ?? unset
-
-const settingsTable = Object.entries<SettingsTable[string]>(settings).map(([name, setting]) => {
-  const value = shown(setting)
-  return `| \`${name}\` | ${value === undefined ? '–' : `\`${value}\``} | ${setting.meaning} |\n`
-})
+const settingsTable = Object.entries<SettingsTable[string]>(settings).map(
+  ([name, { meaning, default: standard }]) =>
+    `| \`${name}\` | ${standard === undefined ? '–' : `\`${standard}\``} | ${meaning} |\n`,
+)
 
 const envExample = Object.entries<SettingsTable[string]>(settings).map(
   ([name, { meaning, default: standard = '' }]) => `# ${meaning}\n#${name}=${standard}\n`,

@@ -1,6 +1,5 @@
 import { Command, CommanderError, Option } from 'commander'
-import { version } from './app/version.ts'
-import { type Config, loadConfig } from './config/load.ts'
+import { type Config, loadConfig, version } from './config/load.ts'
 import { OperatorError } from './config/operator.ts'
 import type { Environment, SettingsTable } from './config/readers.ts'
 import { settings } from './config/settings.ts'
@@ -55,11 +54,13 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     })
     .exitOverride()
     .enablePositionalOptions()
-    .addHelpText('after', '\nAll work beside a running service, except restore and load. Settings: waitlist help serve')
+    .addHelpText(
+      'after',
+      '\nWithout a command it serves. All but restore and load work beside a service. Settings: waitlist help serve',
+    )
 
-  const command = (name: string, description: string, ...examples: readonly string[]) =>
-    program
-      .command(name)
+  const described = (command: Command, description: string, ...examples: readonly string[]) =>
+    command
       .description(description)
       .addHelpText('after', `\nExamples:\n${examples.map(line => `  waitlist ${line}\n`).join('')}`)
   /** Code is loaded on demand, so that starting the service reads that of no other command. */
@@ -79,37 +80,37 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
       .option('--until <time>', 'only signups before then', moment)
       .option('--source <name>', 'only those whose utm_source, or else ref, is this')
   const byReason = (command: Command) =>
-    command.addOption(new Option('--reason <reason>', 'only those that are held for this').choices(holdReasons))
-  const byState = (command: Command) =>
-    byReason(filtered(command)).addOption(
-      new Option('--state <state>', 'only contacts in this state').choices(contactStates),
+    filtered(command).addOption(
+      new Option('--reason <reason>', 'only those that are held for this').choices(holdReasons),
     )
+  const byState = (command: Command) =>
+    byReason(command).addOption(new Option('--state <state>', 'only contacts in this state').choices(contactStates))
   const listing = (command: Command) =>
     command.option('-l, --limit <n>', 'how many', listed, 50).option('--json', 'one JSON object a line')
   const addresses = ['[addresses...]', 'email addresses', mailAddresses, []] as const
   const unasked = ['--yes', 'do not ask'] as const
 
-  command('serve', 'take signups over HTTP until stopped; what waitlist alone does, too', 'serve')
+  described(program.command('serve'), 'take signups over HTTP until stopped', 'serve')
     .addHelpText('after', settingsHelp)
     .action(async () => {
       const { config, file } = await loadConfig(env)
       await (await import('./app/serve.ts')).serve(config, file)
     })
-  command('stats', 'totals, signups over time, sources, pending deliveries', 'stats', 'stats --json | jq .today')
+  described(program.command('stats'), 'totals, signups by day, sources, deliveries', 'stats --json')
     .option('--json', 'one JSON object')
     .action(run(async () => (await import('./operate/stats.ts')).stats))
-  listing(
-    byState(command('list', 'the contacts that were added last', 'list --since 24h', 'list --state held')),
-  ).action(run(async () => (await import('./operate/contacts.ts')).list))
-  command('show', 'everything that is stored about one person', 'show ada@example.com', 'show --json ada@example.com')
+  listing(byState(described(program.command('list'), 'the contacts that were added last', 'list --since 24h'))).action(
+    run(async () => (await import('./operate/contacts.ts')).list),
+  )
+  described(program.command('show'), 'everything that is stored about one person', 'show ada@example.com')
     .argument('<address>', 'the email address', mailAddress)
     .option('--json', 'one JSON object, as a data request wants it: with who else has a copy')
     .action(run(async () => (await import('./operate/contacts.ts')).show))
-  byState(command('export', 'write contacts as CSV', 'export --output contacts.csv', 'export --json --since 7d'))
+  byState(described(program.command('export'), 'write contacts as CSV', 'export --output contacts.csv'))
     .option('-o, --output <file>', 'write to this new file; it appears when it is complete')
     .option('--json', 'one JSON object a line, which import reads without loss')
     .action(run(async () => (await import('./export/command.ts')).exportContacts))
-  command('import', 'add contacts from a CSV or JSON Lines file', 'import contacts.jsonl', 'import --dry-run list.csv')
+  described(program.command('import'), 'add contacts from a CSV or JSON Lines file', 'import --dry-run list.csv')
     .argument('<file>', 'the file; - for standard input')
     .option('--map <member=heading>', 'which column has a name, an email and so on; can be repeated', mapping)
     .option('--ignore <heading>', 'do not refuse the file for this column; can be repeated', headings)
@@ -117,23 +118,22 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     .option('--announce', 'treat them like new signups: tell the provider and the destinations')
     .option('--json', 'report as one JSON object')
     .action(run(async () => (await import('./import/command.ts')).importFile))
-  command('remove', 'erase one person', 'remove ada@example.com', 'remove --at-provider ada@example.com')
+  described(program.command('remove'), 'erase one person', 'remove --at-provider ada@example.com')
     .argument('<address>', 'the email address', mailAddress)
     .option('--at-provider', 'remove them from the provider too, where it can')
     .option(...unasked)
     .action(
       run(async () => {
         const { remove } = await import('./erase/command.ts')
+        const { openProvider } = await import('./providers/open.ts')
         return (config, address: string, options: RemoveOptions, io: Io) => {
-          const removeThere = async (email: string) =>
-            (await import('./providers/open.ts'))
-              .openProvider(config.provider!)
-              .remove(email, new AbortController().signal)
+          const removeThere = (email: string) =>
+            openProvider(config.provider!).remove(email, new AbortController().signal)
           return remove(config, address, options, removeThere, io)
         }
       }),
     )
-  filtered(command('invite', 'let listed people in, the first one first', 'invite --next 50 --dry-run'))
+  filtered(described(program.command('invite'), 'let listed people in, the first one first', 'invite --next 50'))
     .argument(...addresses)
     .option('-n, --next <n>', 'the first so many of those whom the other options choose', wholeNumber)
     .option('--file <file>', 'the addresses in this file, one a line; - for standard input')
@@ -141,20 +141,16 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     .option('--dry-run', 'only say who would be invited')
     .option(...unasked)
     .action(run(async () => (await import('./invite/command.ts')).inviteContacts))
-  byReason(
-    filtered(
-      command('release', 'let held signups in, as if they came now', 'release ada@example.com', 'release --all'),
-    ),
-  )
+  byReason(described(program.command('release'), 'let held signups in, as if they came now', 'release --all'))
     .argument(...addresses)
     .option('--all', 'all that are held now')
     .action(run(async () => (await import('./holds/commands.ts')).releaseHeld))
-  byReason(filtered(command('discard', 'delete held signups, who may sign up again', 'discard --search casino')))
+  byReason(described(program.command('discard'), 'delete held signups, who may sign up again', 'discard --all'))
     .argument(...addresses)
     .option('--all', 'all that are held now')
     .option(...unasked)
     .action(run(async () => (await import('./holds/commands.ts')).discardHeld))
-  listing(command('deliveries', 'the newest deliveries', 'deliveries --state abandoned'))
+  listing(described(program.command('deliveries'), 'the newest deliveries', 'deliveries --state abandoned'))
     .enablePositionalOptions()
     .addOption(new Option('--state <state>', 'only those in this state').choices(deliveryStates))
     .option('--destination <name>', 'only those to this destination')
@@ -165,7 +161,7 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     .option('--abandoned', 'all that were abandoned')
     .option('--destination <name>', 'with --abandoned: only those to this destination')
     .action(run(async () => (await import('./operate/deliveries.ts')).replayDeliveries))
-  command('check', 'try everything that is set, and say what is wrong', 'check', 'check --mail you@example.com')
+  described(program.command('check'), 'try what is set, and say what is wrong', 'check --quiet')
     .option('--quiet', 'print only what is wrong')
     .option('--send-test', 'send the webhook, the chats and OWNER_MAIL a test message')
     .option('--mail <address>', 'instead, send one mail there, with a dummy code and dummy links', mailAddress)
@@ -176,16 +172,16 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     )
     .option('--json', 'one JSON object')
     .action(run(async () => (await import('./app/check.ts')).check))
-  command('backup', 'copy the SQLite database to a new file', 'backup waitlist-backup.db')
+  described(program.command('backup'), 'copy the SQLite database to a new file', 'backup waitlist-backup.db')
     .argument('<file>', 'where to; it must not exist')
     .action(run(async () => (await import('./operate/copies.ts')).backUp))
-  command('restore', 'put a backup in the place of the database, which is kept', 'restore waitlist-backup.db')
+  described(program.command('restore'), 'put a backup in the place of the database', 'restore waitlist-backup.db')
     .argument('[file]', 'the backup; none after pg_restore, to take erased people out again')
     .action(run(async () => (await import('./operate/copies.ts')).restore))
-  command('dump', 'write the whole list to a new file that either engine can load', 'dump waitlist.jsonl')
+  described(program.command('dump'), 'write the whole list, for either engine', 'dump waitlist.jsonl')
     .argument('<file>', 'where to; it must not exist')
     .action(run(async () => (await import('./operate/copies.ts')).dumpTo))
-  command('load', 'load a dump into an empty database', 'load waitlist.jsonl')
+  described(program.command('load'), 'load a dump into an empty database', 'load waitlist.jsonl')
     .argument('<file>', 'the dump')
     .action(run(async () => (await import('./operate/copies.ts')).loadFrom))
   return program

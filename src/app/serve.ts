@@ -1,13 +1,12 @@
 import { existsSync, writeSync } from 'node:fs'
 import type { Logger } from 'pino'
-import type { Config } from '../config/load.ts'
+import { type Config, version } from '../config/load.ts'
 import { counted } from '../operate/output.ts'
 import { countContacts } from '../store/contacts.ts'
 import { storeName } from '../store/location.ts'
 import { withDatabase } from '../store/open.ts'
 import { openLog } from './log.ts'
 import { type Service, start } from './start.ts'
-import { version } from './version.ts'
 
 /** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
 const LONGEST_STOP = 9_500

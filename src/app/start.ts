@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import { openChallenge } from '../challenges/index.ts'
-import type { Config } from '../config/load.ts'
+import { type Config, version } from '../config/load.ts'
 import { OperatorError } from '../config/operator.ts'
 import { LINKS_SECRET } from '../confirm/token.ts'
 import { eventWorker } from '../delivery/events.ts'
@@ -23,7 +23,6 @@ import { challengeLimiter, linkActions, linksIn, openDestinations } from './adap
 import { cleanUp } from './cleanup.ts'
 import { routesOf } from './routes.ts'
 import { stop } from './shutdown.ts'
-import { version } from './version.ts'
 
 /** The running service. */
 export interface Service {

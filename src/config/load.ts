@@ -11,6 +11,11 @@ import { OperatorError } from './operator.ts'
 import { type Environment, given, readSettings, type ValuesOf } from './readers.ts'
 import { settings } from './settings.ts'
 
+/** Of this program. */
+export const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  readonly version: string
+}
+
 type Values = ValuesOf<typeof settings>
 export type LogLevel = Values['LOG_LEVEL']
 

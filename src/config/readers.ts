@@ -17,8 +17,6 @@ export interface Setting<Value> extends Reader<Value> {
   readonly required?: boolean
   /** The text that is used while it is unset, as the documentation shows it. */
   readonly default?: string
-  /** The same in words, if it depends on other settings. */
-  readonly unset?: string
 }
 
 export type SettingsTable = Readonly<Record<string, Setting<unknown>>>
@@ -110,28 +108,20 @@ function milliseconds(text: string): number {
   return Number(count) * UNITS[unit as keyof typeof UNITS]
 }
 
-/** Read as milliseconds. The unit of the minimum is the smallest that counts; zero needs none. */
-export function duration(minimum: string, maximum: string): Reader<number> {
-  const units = Object.keys(UNITS).slice(Object.keys(UNITS).findIndex(unit => minimum.endsWith(unit)))
-  const [from, to, step] = [milliseconds(minimum), milliseconds(maximum), milliseconds(`1${units[0]}`)]
-  return {
-    allowed: `must be a duration from ${minimum} to ${maximum}, written with its unit (${units.join(', ')})`,
-    read(text) {
-      const value = text === '0' ? 0 : milliseconds(text)
-      return value >= from && value <= to && value % step === 0 ? value : undefined
-    },
-  }
-}
+/** Read as milliseconds; zero needs no unit. */
+export const duration = (minimum: string, maximum: string): Reader<number> => ({
+  allowed: `must be a duration from ${minimum} to ${maximum}, written with its unit (${Object.keys(UNITS).join(', ')})`,
+  read(text) {
+    const value = text === '0' ? 0 : milliseconds(text)
+    return value >= milliseconds(minimum) && value <= milliseconds(maximum) ? value : undefined
+  },
+})
 
-/** So many within a time of 1 second to 1 day, which is in milliseconds: 20/10m. */
-export function countPerTime(
-  minimum: number,
-  maximum: number,
-  standard: string,
-): Reader<{ count: number; time: number }> {
-  const [counts, times] = [whole(minimum, maximum), duration('1s', '1d')]
+/** So many within a time, which is read as milliseconds: 20/10m. */
+export function countPerTime(minimum: number, standard: string): Reader<{ count: number; time: number }> {
+  const [counts, times] = [whole(minimum, 1_000_000), duration('1s', '1d')]
   return {
-    allowed: `must be a whole number from ${minimum} to ${maximum}, and after a slash a time from 1s to 1d, such as 20/10m`,
+    allowed: `${counts.allowed}, and after a slash a time from 1s to 1d, such as 20/10m`,
     read(text) {
       const [before = '', after = standard, ...others] = text.split('/')
       const [count, time] = [counts.read(before), times.read(after)]
@@ -141,7 +131,7 @@ export function countPerTime(
 }
 
 export const oneOf = <const Choice extends string>(...choices: Choice[]): Reader<Choice> => ({
-  allowed: `must be ${choices.length === 1 ? choices[0] : `one of ${choices.join(', ')}`}`,
+  allowed: `must be one of ${choices.join(', ')}`,
   read: text => choices.find(choice => choice === text),
 })
 
@@ -150,17 +140,20 @@ export const yesOrNo: Reader<boolean> = {
   read: text => ({ true: true, false: false })[text],
 }
 
-export const line = (maximum: number): Reader<string> => ({
-  allowed: `must be one line of at most ${maximum} characters`,
-  read: text => (text.length <= maximum && !/\p{Cc}/u.test(text) ? text : undefined),
+/** A text of one shape, which `allowed` describes. */
+export const shaped = (shape: RegExp, allowed: string): Reader<string> => ({
+  allowed,
+  read: text => (shape.test(text) ? text : undefined),
 })
 
-export const file: Reader<string> = {
-  allowed: 'must be the path of a file',
-  read: text => (text.startsWith('-----BEGIN ') ? undefined : text),
-}
+export const line = (maximum: number): Reader<string> =>
+  shaped(new RegExp(`^\\P{Cc}{0,${maximum}}$`, 'u'), `must be one line of at most ${maximum} characters`)
 
-export const folder: Reader<string> = { ...file, allowed: 'must be the path of a folder' }
+/** Of a file or a folder, which is read later. */
+export const path = shaped(/./s, 'must be a path')
+
+/** A key or an identifier. Only visible ASCII, since it becomes part of a header field or a path. */
+export const word = shaped(/^[\x21-\x7E]{1,500}$/, 'must be one word of at most 500 visible ASCII characters')
 
 /** Where to listen. A name is looked up later, so what cannot be one is refused here. */
 export const host: Reader<string> = {
@@ -177,18 +170,6 @@ export const hostAndPort: Reader<{ readonly host: string; readonly port: number 
     return address !== undefined && port <= 65_535 ? { host: address, port } : undefined
   },
 }
-
-/** A key or an identifier. Only visible ASCII, since it becomes part of a header field or a path. */
-export const word: Reader<string> = {
-  allowed: 'must be one word of at most 500 visible ASCII characters',
-  read: text => (/^[\x21-\x7E]{1,500}$/.test(text) ? text : undefined),
-}
-
-/** A text of one shape, which `allowed` describes. */
-export const shaped = (shape: RegExp, allowed: string): Reader<string> => ({
-  allowed,
-  read: text => (shape.test(text) ? text : undefined),
-})
 
 /** Scheme, host and port, as a browser writes an origin. */
 export const origin: Reader<string> = {

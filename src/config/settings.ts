@@ -8,8 +8,6 @@ import {
   address,
   countPerTime,
   duration,
-  file,
-  folder,
   host,
   hostAndPort,
   line,
@@ -17,6 +15,7 @@ import {
   oneOf,
   optional,
   origin,
+  path,
   type SettingsTable,
   shaped,
   whole,
@@ -84,21 +83,21 @@ const token = shaped(
  * docs/settings.md and `.env.example` (`npm run generate`).
  */
 export const settings = {
-  BASE_URL: {
-    ...optional(origin, 'Public origin of the service, for links, the OpenAPI document and the cookie.'),
-    unset: 'http://localhost:<PORT> (https with TLS)',
-  },
+  BASE_URL: optional(
+    origin,
+    'Public origin of the service, for links, the OpenAPI document and the cookie; otherwise where it listens.',
+  ),
   HOST: withDefault(host, 'localhost', 'Where to listen: a host name or an address; 0.0.0.0 for all.'),
   PORT: withDefault(whole(0, 65_535), '8080', 'TCP port; 0 takes any free one.'),
-  TLS_CERT_FILE: optional(file, 'Certificate chain (PEM), to serve HTTPS without a proxy. Reloaded when it changes.'),
-  TLS_KEY_FILE: optional(file, 'Private key (PEM) of the certificate.'),
+  TLS_CERT_FILE: optional(path, 'Certificate chain (PEM), to serve HTTPS without a proxy. Reloaded when it changes.'),
+  TLS_KEY_FILE: optional(path, 'Private key (PEM) of the certificate.'),
   DATABASE_URL: withDefault(
     storeLocation,
     'sqlite:./data/waitlist.db',
     'Where the list is kept: a SQLite file, or a PostgreSQL database that several instances share.',
   ),
   RATE_LIMIT: withDefault(
-    countPerTime(1, 1_000_000, '10m'),
+    countPerTime(1, '10m'),
     '20/10m',
     'Signup attempts that one client may make at once, and the time in which a used-up quota is refilled, evenly.',
   ),
@@ -119,11 +118,11 @@ export const settings = {
   ),
   CHALLENGE_URL: optional(address, "Address of the verifier, where it is not the vendor's own; cap needs it."),
   HOLD_ABOVE: optional(
-    countPerTime(0, 1_000_000, '1h'),
+    countPerTime(0, '1h'),
     'New contacts that are let in within a time, such as 200/1h; those beyond it are held until you release them.',
   ),
   HOLD_SUSPICIOUS: withDefault(yesOrNo, 'false', 'Whether signups that look like a bot are held (docs/bots.md).'),
-  BLOCKED_DOMAINS_FILE: optional(file, 'File with email domains to refuse, one a line. Reloaded on SIGHUP.'),
+  BLOCKED_DOMAINS_FILE: optional(path, 'File with email domains to refuse, one a line. Reloaded on SIGHUP.'),
   DISCLOSE_MEMBERSHIP: withDefault(yesOrNo, 'true', 'Whether an answer says if the address was on the list before.'),
   PROVIDER: withDefault(
     oneOf('none', ...vendorNames),
@@ -144,10 +143,10 @@ export const settings = {
   ),
   MAIL_FROM: optional(mailbox, 'Sender of the mails: an address, or Name <address>.'),
   MAILS: withDefault(mails, 'welcome,invite', 'The mails that contacts are sent: welcome, invite, or both; or none.'),
-  MAIL_TEMPLATES: {
-    ...optional(folder, 'Folder with your own welcome.txt, invite.txt and confirm.txt, each with .html beside it.'),
-    unset: 'short letters of ours',
-  },
+  MAIL_TEMPLATES: optional(
+    path,
+    'Folder with your own welcome.txt, invite.txt and confirm.txt, each with .html beside it; otherwise ours are sent.',
+  ),
   INVITE_LINK: optional(inviteLink, 'Address of your app at which an invitation is taken, with {code} in it.'),
   CONFIRM: withDefault(
     oneOf('none', 'mail'),
@@ -158,7 +157,7 @@ export const settings = {
   OWNER_MAIL: optional(mailbox, 'Your own address, which is mailed how many joined, and what is wrong.'),
   EVENT_NAME: withDefault(eventName, 'waitlist.joined', 'Name of the automation event of a new contact.'),
   INVITED_EVENT_NAME: withDefault(eventName, 'waitlist.invited', 'Name of the event of a contact that is invited.'),
-  MESSAGES_FILE: optional(file, 'JSON file with what visitors read, in their languages (docs/api.md).'),
+  MESSAGES_FILE: optional(path, 'JSON file with what visitors read, in their languages (docs/api.md).'),
   SERVICE_NAME: withDefault(line(100), 'waitlist', 'Name in the health report, the documentation, mails and chats.'),
   SERVICE_DESCRIPTION: withDefault(line(500), 'Early-access waitlist', 'One sentence, shown beside the name.'),
   SHUTDOWN_DELAY: withDefault(

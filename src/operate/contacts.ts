@@ -1,5 +1,5 @@
 import type { Config } from '../config/load.ts'
-import { type Contact, type DeliveryRecord, eventId, type Invitation } from '../signup/contact.ts'
+import { type Contact, type ContactState, type DeliveryRecord, eventId } from '../signup/contact.ts'
 import { type ContactFilter, newestContacts, type Person, personOf } from '../store/contacts.ts'
 import { withDatabase } from '../store/open.ts'
 import {
@@ -53,52 +53,44 @@ export async function show(config: Config, address: string, { json }: { json?: t
   return 0
 }
 
-const history = (contact: Contact, erasedAt: Date | undefined): readonly string[] => {
+function history(contact: Contact, erasedAt: Date | undefined): readonly string[] {
   const { id, name, email, state, reason, createdAt, confirmation, confirmedAt, providerId, event } = contact
-  const { invitation } = contact
+  const { source = {}, invitation } = contact
   return facts({
     id,
     name,
     address: email,
-    state: states[state],
+    state,
     ...(reason && { reason }),
     ...(erasedAt && { erased: `${moment(erasedAt)}; they signed up again` }),
     'signed up': moment(createdAt),
     ...(confirmation && {
-      asked: `${counted(confirmation.times, 'time', 'times')} to confirm, last at ${moment(confirmation.at)}`,
+      asked: `${counted(confirmation.times, 'time')} to confirm, last at ${moment(confirmation.at)}`,
     }),
     ...(confirmedAt && { confirmed: moment(confirmedAt) }),
-    joined: event ? `${moment(event.at)}, ${event.name}, ${eventId(contact, 'joined')}` : withoutEvent[state],
-    ...(invitation && { invited: invitedIn(contact, invitation), code: invitation.code }),
+    joined: event
+      ? `${moment(event.at)}, ${event.name}, ${eventId(contact, 'joined')}`
+      : `without an event${why[state]}`,
+    ...(invitation && { invited: moment(invitation.at), code: invitation.code }),
     ...(invitation && { redeemed: invitation.redeemedAt ? moment(invitation.redeemedAt) : 'not yet' }),
-    source: sourceIn(contact),
+    source:
+      Object.entries(source)
+        .map(each => each.join('='))
+        .join(', ') || 'not known',
     ...(providerId !== undefined && { 'provider id': providerId }),
   })
 }
 
-const states = {
-  unconfirmed: 'unconfirmed: waits until its address is confirmed',
-  pending: 'pending: the provider has not taken it yet',
-  held: 'held: waits until it is released',
-  listed: 'listed',
-  invited: 'invited',
-}
-const WITHOUT_EVENT = 'without an event: imported, or known to the provider before'
-const withoutEvent = {
-  unconfirmed: 'not yet',
-  pending: 'not yet',
-  held: 'not yet',
-  listed: WITHOUT_EVENT,
-  invited: WITHOUT_EVENT,
-}
+const IMPORTED = ': imported, or known to the provider before'
 
-const invitedIn = (contact: Contact, { at, name }: Invitation): string =>
-  `${moment(at)}, ${name === undefined ? 'without an event: imported' : `${name}, ${eventId(contact, 'invited')}`}`
-
-const sourceIn = ({ source = {} }: Contact): string =>
-  Object.entries(source)
-    .map(each => each.join('='))
-    .join(', ') || 'not known'
+/** Why a contact in a state has no event. */
+const why: Readonly<Record<ContactState, string>> = {
+  unconfirmed: ' until its address is confirmed',
+  pending: ' until the provider has taken it',
+  held: ' until it is released',
+  listed: IMPORTED,
+  invited: IMPORTED,
+}
 
 const columns: Columns<DeliveryRecord> = {
   delivery: ({ number }) => String(number),

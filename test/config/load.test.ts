@@ -37,7 +37,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
     'postgres://user:seCret@host/list?sslmod=require',
     'postgres://user:seCret@host,other/list',
   ],
-  RATE_LIMIT: ['seCret', '0', '1.5', '1000001', '20/0s', '20/25h', '20/600', '20/1500ms', '20/', '/10m', '2/1m/1m'],
+  RATE_LIMIT: ['seCret', '0', '1.5', '1000001', '20/0s', '20/25h', '20/600', '20/', '/10m', '2/1m/1m'],
   TRUST_PROXY: ['seCret', 'true', '100', '-1', '10.0.0.1', '10.0.0.0/33', '10.0.0.0/8,seCret', '10.0.0.0/8,', '::/129'],
   CORS_ORIGINS: ['seCret', '*', 'null', 'https://seCret/path', 'https://a.example,seCret', 'https://a.example,'],
   PROVIDER: ['seCret', 'Loops', 'loops,kit'],

@@ -77,7 +77,7 @@ describe('waitlist show', { concurrency: true }, () => {
   test('who is pending, who was erased before, and who never had an event', async t => {
     const { cwd } = await scene(t)
     const bob = (await run(t, cwd, ['show', 'bob@example.com'])).stdout
-    assert.match(bob, /^state +pending: the provider has not taken it yet$/m)
+    assert.match(bob, /^joined +without an event until the provider has taken it$/m)
     assert.match(bob, /^erased +1970-01-01T00:00:00Z; they signed up again$/m)
     assert.match(bob, /^\d+ +waiting +loops /m)
     const cyd = (await run(t, cwd, ['show', 'cyd@example.com'])).stdout
