@@ -11,8 +11,8 @@ import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
 const NEUTRAL = { DISCLOSE_MEMBERSHIP: 'false' }
 const ada = { name: 'Ada', email: 'ada@example.com' }
 
-/** All that a visitor is sent, without what differs from one answer to the next. */
-const heard = ({ status, headers, text }: Answer) => {
+/** An answer without what differs from one to the next. */
+const comparable = ({ status, headers, text }: Answer) => {
   const { date: _, ratelimit: __, ...fields } = Object.fromEntries(headers)
   return { status, fields, text }
 }
@@ -22,22 +22,18 @@ describe('C-60: where membership is not disclosed', { concurrency: true }, () =>
     const service = await startService(t, { ...NEUTRAL, HOLD_ABOVE: '1' })
     const { signUp } = await clientOf(service)
     const answers = [ada, ada, { ...ada, email: 'eve@example.com' }, { ...ada, email: 'EVE@example.com' }]
-    const [first, ...others] = (await Promise.all(answers.map(each => signUp(each)))).map(heard)
+    const [first, ...others] = (await Promise.all(answers.map(each => signUp(each)))).map(comparable)
     assert.equal(first!.status, 200)
     assert.equal(first!.text, '{"success":true,"message":"Your signup is recorded."}')
     assert.ok('set-cookie' in first!.fields)
     for (const other of others) assert.deepEqual(other, first)
-    assert.deepEqual(
-      contactsIn(service.databasePath)
-        .map(({ state }) => state)
-        .sort(),
-      ['held', 'listed'],
-    )
+    const states = contactsIn(service.databasePath).map(({ state }) => state)
+    assert.deepEqual(states.toSorted(), ['held', 'listed'])
   })
 
-  test('no answer comes before 25 ms are over, however little there was to do', async t => {
+  test('no answer comes before 25 ms have passed', async t => {
     const { signUp } = await clientOf(await startService(t, NEUTRAL))
-    for (let i = 0; i < 15; i++) {
+    for (let i = 0; i < 5; i++) {
       const began = performance.now()
       assert.equal((await signUp(ada)).status, 200)
       // Timers may fire a moment early.
@@ -45,26 +41,24 @@ describe('C-60: where membership is not disclosed', { concurrency: true }, () =>
     }
   })
 
-  test('nobody waits for the provider, which is told in the background', async t => {
+  test('nobody waits for the provider: the hand-over goes on in the background', async t => {
     const fake = loopsFake()
     const vendor = await startReceiver(t, fake.answer)
     vendor.next('hang before')
     const service = await startService(t, { ...NEUTRAL, PROVIDER: 'loops', ...loopsSettings(vendor.url) })
     const { signUp } = await clientOf(service)
-    const first = heard(await signUp(ada))
+    const first = comparable(await signUp(ada))
     assert.equal(first.text, '{"success":true,"message":"Your signup is recorded."}')
     // The first attempt still hangs, so it was not waited for.
     assert.deepEqual(
       contactsIn(service.databasePath).map(({ state }) => state),
       ['pending'],
     )
-    assert.deepEqual(heard(await signUp(ada)), first)
+    assert.deepEqual(comparable(await signUp(ada)), first)
     fake.had('bob@example.com')
-    assert.deepEqual(heard(await signUp({ ...ada, email: 'bob@example.com' })), first)
+    assert.deepEqual(comparable(await signUp({ ...ada, email: 'bob@example.com' })), first)
     await until(() =>
       contactsIn(service.databasePath).some(({ email, state }) => email === 'bob@example.com' && state === 'listed'),
     )
-    await service.stop()
-    assert.equal(contactsIn(service.databasePath).length, 2)
   })
 })
