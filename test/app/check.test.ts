@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
@@ -14,7 +15,7 @@ import { listening } from '../harness/port.ts'
 import { runProgram } from '../harness/program.ts'
 import { say, startReceiver } from '../harness/receiver.ts'
 import { storeAt } from '../harness/store.ts'
-import { inDays, selfSigned } from '../harness/tls.ts'
+import { pairIn } from '../harness/tls.ts'
 import { pendingNow } from '../store/place.ts'
 
 const HOUR = 3_600_000
@@ -154,13 +155,16 @@ describe('waitlist check', { concurrency: true }, () => {
       writeFileSync(join(cwd, name), content)
       return join(cwd, name)
     }
+    const { cert, env } = pairIn(t)
+    const expires = new X509Certificate(readFileSync(cert)).validToDate.getTime()
     const trial = async (days: number, domain: string, sentence: string) => {
-      const { cert, key } = selfSigned({ kind: 'ec', name: 'expiring', from: inDays(-400), to: inDays(days) })
+      t.mock.timers.enable({ apis: ['Date'], now: expires - days * 24 * HOUR })
       const { ok, told } = await check({
-        ...{ TLS_CERT_FILE: write('cert.pem', cert), TLS_KEY_FILE: write('key.pem', key) },
+        ...env,
         ...{ BLOCKED_DOMAINS_FILE: write('domains.txt', domain) },
         MESSAGES_FILE: write('messages.json', JSON.stringify({ de: { [sentence]: 'x' } })),
       })
+      t.mock.timers.reset()
       return [ok, ...['certificate', 'email domains', 'messages'].map(what => told(what)!.is)]
     }
     assert.deepEqual(await trial(2, 'spam.example', 'new'), [true, 'ok', 'ok', 'ok'])

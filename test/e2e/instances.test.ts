@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isSlow } from '../harness/environment.ts'
-import { isHealthy, stageInstances } from '../harness/instances.ts'
+import { isHealthy, openInstances } from '../harness/instances.ts'
 import { Ledger, load, visit } from '../harness/load.ts'
 import { sharedPostgres } from '../harness/postgres.ts'
 import { contactsIn } from '../harness/postgres-database.ts'
@@ -11,7 +11,7 @@ import { until } from '../harness/program.ts'
 const server = await sharedPostgres()
 
 test('three instances share one rate limit', async t => {
-  const { run } = await stageInstances(t, await server.database(), { RATE_LIMIT: '4', SHUTDOWN_DELAY: '0' })
+  const { run } = await openInstances(t, await server.database(), { RATE_LIMIT: '4', SHUTDOWN_DELAY: '0' })
   const programs = await Promise.all([run(), run(), run()])
   for (let i = 0; i < 9; i++) {
     assert.equal((await visit(programs[i % 3]!, `quixote${i}@quixote.example`))?.status, i < 4 ? 200 : 429)
@@ -25,7 +25,7 @@ test('rolling restarts under load: no request fails that goes where health is gr
   skip: !isSlow && 'it runs in .ci/run',
 }, async t => {
   const database = await server.database()
-  const { run, assertAllDelivered } = await stageInstances(t, database, { SHUTDOWN_DELAY: '2s' })
+  const { run, assertAllDelivered } = await openInstances(t, database, { SHUTDOWN_DELAY: '2s' })
   const steady = await run()
   const rotation = new Set([steady.baseUrl])
   const ledger = new Ledger()

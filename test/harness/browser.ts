@@ -1,18 +1,9 @@
 import assert from 'node:assert/strict'
-import {
-  accessSync,
-  constants,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { createRequire } from 'node:module'
-import { delimiter, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import chromium, { inflate } from '@sparticuz/chromium'
 import axe from 'axe-core'
@@ -28,67 +19,66 @@ import { fixture } from './tls.ts'
 const flags = chromium.args.filter(flag => !/web-security|insecure|site-isolation|single-process|headless/.test(flag))
 
 /**
- * Starts a real Chromium: the one that npm brings, else one of this machine; where there is none, says why.
- * Call it once for a file: to start it takes a second, and to unpack it seconds. All it writes is removed at the end.
+ * Starts the Chromium that npm brings; where it does not run, says why. Call it once for a file: to start it takes a second,
+ * and to unpack it seconds. All it writes is removed at the end.
  */
 export async function startBrowser(test: Pick<TestContext, 'after'>): Promise<Browser | { readonly missing: string }> {
-  const folder = temporaryFolder(test)
-  const failures: string[] = []
-  for (const candidate of [packed, packedWithLibraries, installed]) {
-    try {
-      const { path, env } = await candidate(folder)
-      const browser = await inFolder(folder, () =>
-        playwright.launch({ executablePath: path, args: flags, env: { ...process.env, ...env } }),
-      )
-      test.after(() => browser.close())
-      return browser
-    } catch (error) {
-      failures.push((error as Error).message.split('\n', 1)[0]!)
-    }
-  }
-  return { missing: `no Chromium starts here: ${failures.join('; ')}` }
-}
-
-interface Candidate {
-  readonly path: string
-  readonly env: Record<string, string>
-}
-
-/** Its own configuration looks for the fonts in a fixed place; without any font the browser crashes. */
-async function packed(own: string): Promise<Candidate> {
-  const folder = await unpacked(own, 'browser', () => chromium.executablePath())
-  const configuration = join(own, 'fonts.conf')
-  const [dir, cache] = [join(folder, 'fonts'), join(own, 'fonts-cache')]
-  writeFileSync(
-    configuration,
-    `<?xml version="1.0"?><fontconfig><dir>${dir}</dir><cachedir>${cache}</cachedir></fontconfig>`,
-  )
-  return { path: join(folder, 'chromium'), env: { FONTCONFIG_FILE: configuration } }
-}
-
-/** The same with the libraries that some machines lack (NSS). */
-async function packedWithLibraries(own: string): Promise<Candidate> {
-  const { path, env } = await packed(own)
-  const main = createRequire(import.meta.url).resolve('@sparticuz/chromium')
-  const archive = join(dirname(main), '..', 'bin', 'al2023.tar.br')
-  const libraries = await unpacked(own, 'libraries', () => inflate(archive))
-  return { path, env: { ...env, LD_LIBRARY_PATH: join(libraries, 'al2023', 'lib') } }
-}
-
-async function installed(): Promise<Candidate> {
-  const names = ['chromium', 'chromium-browser', 'google-chrome']
-  const paths = (process.env.PATH ?? '').split(delimiter).flatMap(folder => names.map(name => join(folder, name)))
-  const path = paths.find(isExecutable)
-  if (path === undefined) throw new Error(`none of ${names.join(', ')} is on PATH`)
-  return { path, env: {} }
-}
-
-function isExecutable(path: string): boolean {
+  const own = temporaryFolder(test)
   try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
+    const folder = await unpacked(own)
+    const configuration = join(own, 'fonts.conf')
+    const [dir, cache] = [join(folder, 'fonts'), join(own, 'fonts-cache')]
+    // Without any font it crashes.
+    writeFileSync(
+      configuration,
+      `<?xml version="1.0"?><fontconfig><dir>${dir}</dir><cachedir>${cache}</cachedir></fontconfig>`,
+    )
+    const env = {
+      ...process.env,
+      FONTCONFIG_FILE: configuration,
+      // Some machines lack these libraries (NSS).
+      LD_LIBRARY_PATH: join(folder, 'al2023', 'lib'),
+    }
+    const browser = await inFolder(own, () =>
+      playwright.launch({ executablePath: join(folder, 'chromium'), args: flags, env }),
+    )
+    test.after(() => browser.close())
+    return browser
+  } catch (error) {
+    return { missing: `no Chromium starts here: ${(error as Error).message.split('\n', 1)[0]}` }
+  }
+}
+
+/**
+ * The folder into which it was unpacked: once for all files of `npm test`, or in the folder of this one. Whoever comes before
+ * that is done unpacks it too; since it gets its name at the end, it is complete.
+ */
+async function unpacked(own: string): Promise<string> {
+  const done = join(process.env.WAITLIST_TEST_CHROMIUM ?? own, 'browser')
+  if (existsSync(done)) return done
+  const folder = mkdtempSync(`${done}-`)
+  const main = createRequire(import.meta.url).resolve('@sparticuz/chromium')
+  await inFolder(folder, () =>
+    Promise.all([chromium.executablePath(), inflate(join(dirname(main), '..', 'bin', 'al2023.tar.br'))]),
+  )
+  try {
+    renameSync(folder, done)
+  } catch (error) {
+    if (!existsSync(done)) throw error
+    rmSync(folder, { recursive: true })
+  }
+  return done
+}
+
+/** Works with another folder for what is temporary. */
+async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const { TMPDIR } = process.env
+  process.env.TMPDIR = folder
+  try {
+    return await work()
+  } finally {
+    if (TMPDIR === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = TMPDIR
   }
 }
 
@@ -133,36 +123,6 @@ export async function assertAccessible(page: Page, where: string): Promise<void>
   const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
   const found = violations.map(({ id, nodes }) => [id, ...nodes.map(node => node.html)])
   assert.deepEqual(found, [], where)
-}
-
-/**
- * The folder into which this was unpacked: once for all files, or in the folder of this one. Whoever comes before that
- * is done unpacks it too; since it gets its name at the end, it is complete.
- */
-export async function unpacked(own: string, name: string, unpack: () => Promise<unknown>): Promise<string> {
-  const done = join(process.env.WAITLIST_TEST_CHROMIUM ?? own, name)
-  if (existsSync(done)) return done
-  const folder = mkdtempSync(`${done}-`)
-  await inFolder(folder, unpack)
-  try {
-    renameSync(folder, done)
-  } catch (error) {
-    if (!existsSync(done)) throw error
-    rmSync(folder, { recursive: true })
-  }
-  return done
-}
-
-/** Works with another folder for what is temporary. */
-export async function inFolder<T>(folder: string, work: () => Promise<T>): Promise<T> {
-  const { TMPDIR } = process.env
-  process.env.TMPDIR = folder
-  try {
-    return await work()
-  } finally {
-    if (TMPDIR === undefined) delete process.env.TMPDIR
-    else process.env.TMPDIR = TMPDIR
-  }
 }
 
 /** In a page: the address of its Waitlist. */

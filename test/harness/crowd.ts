@@ -1,65 +1,63 @@
+/** Clients that write to sockets of their own, by the hundred, from several loopback addresses. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { ca } from './tls.ts'
 
-export interface UnreadOptions {
-  readonly connections: number
-  /** Requests for the longest page, sent at once on each connection. */
-  readonly requests: number
-  /** Milliseconds between two signs of life, which are empty lines; null: none. */
-  readonly signs: number | null
-  /** How many addresses they come from, in turn, since each has a share. Without it, 127.0.0.1. */
-  readonly addresses?: number
+/** Connections that are opened at once, fewer than any backlog. */
+const AT_ONCE = 100
+
+export interface Gathering {
+  readonly count: number
+  /** The address of a client. */
+  readonly from?: (number: number) => string
+  readonly secure?: boolean
+  readonly joined: (socket: Socket, number: number) => void
 }
 
-/** Clients that ask, and never take the answers. */
-export interface UnreadClients {
-  /** How many connections the server has accepted and not cut, as far as these clients have noticed. */
-  open(): number
-  close(): void
-}
-
-/** This many handshakes are under way at a time. */
-const AT_ONCE = 50
-
-/** In the clear or over TLS: requests are pipelined, and nothing is read from the socket. */
-export async function pipelineUnread(
+/** Opens connections, each of which was accepted or refused when this resolves. @returns those that are open. */
+export async function gather(
   baseUrl: string,
-  { connections, requests, signs, addresses }: UnreadOptions,
-): Promise<UnreadClients> {
-  const bytes = Buffer.from('GET /docs/api HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests))
+  { count, from = () => '127.0.0.1', secure = false, joined }: Gathering,
+): Promise<ReadonlySet<Socket>> {
   const open = new Set<Socket>()
-  const { protocol, hostname, port } = new URL(baseUrl)
-  const begin = (_: unknown, i: number) =>
+  const port = Number(new URL(baseUrl).port)
+  const enter = (number: number) =>
     new Promise<void>(resolve => {
-      const from = addresses && { localAddress: `127.2.0.${1 + (i % addresses)}` }
-      const place = { host: hostname, port: Number(port), ...from }
-      const isSecure = protocol === 'https:'
-      const socket = isSecure ? connectTls({ ...place, ca }) : connect(place)
-      socket.once(isSecure ? 'secureConnect' : 'connect', () => {
+      const options = { host: '127.0.0.1', port, localAddress: from(number), noDelay: true }
+      const socket = secure ? connectTls({ ...options, ca }) : connect(options)
+      socket.once(secure ? 'secureConnect' : 'connect', () => {
         open.add(socket)
-        socket.pause().write(bytes)
+        joined(socket, number)
         resolve()
       })
-      socket.on('error', () => {})
+      socket.on('error', () => {}).on('end', () => socket.destroy())
       socket.once('close', () => {
         open.delete(socket)
         resolve()
       })
     })
-  const timer = signs === null ? undefined : setInterval(() => open.forEach(socket => void socket.write('\r\n')), signs)
-  for (let left = connections; left > 0; left -= AT_ONCE) {
-    await Promise.all(Array.from({ length: Math.min(left, AT_ONCE) }, begin))
-    await wait(1)
+  for (let first = 0; first < count; first += AT_ONCE) {
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - first) }, (_, i) => enter(first + i)))
   }
-  return {
-    open: () => open.size,
-    close() {
-      clearInterval(timer)
-      for (const socket of open) socket.destroy()
+  return open
+}
+
+export const leave = (sockets: ReadonlySet<Socket>): void => sockets.forEach(socket => void socket.destroy())
+
+/** Clients that send so many requests for the longest page at once, and an empty line now and then, and read nothing. */
+export function pipelineUnread(baseUrl: string, count: number, requests: number): Promise<ReadonlySet<Socket>> {
+  const bytes = 'GET /docs/api HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(requests)
+  return gather(baseUrl, {
+    count,
+    secure: baseUrl.startsWith('https:'),
+    joined(socket) {
+      socket.pause().write(bytes)
+      // They notice that they were cut by what they send.
+      const timer = setInterval(() => socket.write('\r\n'), 200)
+      socket.once('close', () => clearInterval(timer))
     },
-  }
+  })
 }
 
 /** Signups that arrive by schedule, however slow the answers are. */
@@ -81,44 +79,33 @@ export interface Outcome {
 }
 
 const PATIENCE = 60_000
-/** Connections that are opened at once, fewer than any backlog. */
-const OPENING = 100
 
 export async function openLoop(baseUrl: string, { connections, addresses, rate, seconds }: OpenLoop): Promise<Outcome> {
-  const { hostname, port, host } = new URL(baseUrl)
+  const { host } = new URL(baseUrl)
   const run = Math.random().toString(36).slice(2, 8)
   const free = new Set<Socket>()
-  const open = new Set<Socket>()
   const inFlight = new Set<Socket>()
   const answers: Record<number, number> = {}
-
-  const connected = (number: number) =>
-    new Promise<void>(resolve => {
-      const localAddress = `127.0.${number % addresses}.1`
-      const socket = connect({ host: hostname, port: Number(port), localAddress, noDelay: true })
-      let received = ''
-      open.add(socket)
-      socket
-        .setEncoding('latin1')
-        .once('connect', () => resolve(void free.add(socket)))
-        .on('data', chunk => {
-          received += chunk
-          const [head, body] = received.split('\r\n\r\n', 2)
-          if (body === undefined || body.length < Number(/\r\ncontent-length: (\d+)/i.exec(head!)?.[1])) return
-          received = ''
-          const status = Number(head!.slice(9, 12))
-          answers[status] = (answers[status] ?? 0) + 1
-          inFlight.delete(socket)
-          if (!/\r\nconnection: close/i.test(head!)) free.add(socket)
-        })
-        .on('error', () => {})
-        .once('close', () => {
-          for (const each of [free, open, inFlight]) each.delete(socket)
-          resolve()
-        })
+  const joined = (socket: Socket) => {
+    let received = ''
+    free.add(socket)
+    socket.setEncoding('latin1').on('data', chunk => {
+      received += chunk
+      const [head, body] = received.split('\r\n\r\n', 2)
+      if (body === undefined || body.length < Number(/\r\ncontent-length: (\d+)/i.exec(head!)?.[1])) return
+      received = ''
+      const status = Number(head!.slice(9, 12))
+      answers[status] = (answers[status] ?? 0) + 1
+      inFlight.delete(socket)
+      if (!/\r\nconnection: close/i.test(head!)) free.add(socket)
     })
-  for (let i = 0; i < connections; i += OPENING)
-    await Promise.all(Array.from({ length: OPENING }, (_, j) => connected(i + j)))
+    socket.once('close', () => {
+      free.delete(socket)
+      inFlight.delete(socket)
+    })
+  }
+  const from = (number: number) => `127.0.${number % addresses}.1`
+  const open = await gather(baseUrl, { count: connections, from, joined })
 
   const due = Math.floor(rate * seconds)
   const began = performance.now()
@@ -132,10 +119,9 @@ export async function openLoop(baseUrl: string, { connections, addresses, rate, 
       const fields = `Host: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
       socket.write(`POST /api/waitlist HTTP/1.1\r\n${fields}\r\n\r\n${body}`, 'latin1')
     }
-    if (sent < due && open.size === 0) await connected(sent)
     await wait(1)
   }
-  for (const socket of open) socket.destroy()
+  leave(open)
   const answered = Object.values(answers).reduce((sum, count) => sum + count, 0)
   return { due, answers, lost: due - answered }
 }

@@ -1,13 +1,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { endedWithUs } from './ended-with-us.ts'
 import { freePort } from './port.ts'
 import { until } from './program.ts'
-import { selfSigned } from './tls.ts'
+import { fixture } from './tls.ts'
 
 export const noExim = 'exim4 is not installed; .ci/run installs it'
 
@@ -49,13 +49,12 @@ export async function startExim(t: Pick<TestContext, 'after'>): Promise<Exim> {
     remove()
   })
   const port = await freePort()
-  const { cert, key } = selfSigned({ kind: 'rsa', name: 'mail' })
   // It delivers nothing as root.
   const isRoot = process.getuid?.() === 0
   const id = (flag: string) => Number(execFileSync('id', [flag, ...(isRoot ? ['Debian-exim'] : [])]))
   const [uid, gid] = [id('-u'), id('-g')]
-  writeFileSync(join(folder, 'cert.pem'), cert)
-  writeFileSync(join(folder, 'key.pem'), key)
+  copyFileSync(fixture('first.crt'), join(folder, 'cert.pem'))
+  copyFileSync(fixture('first.key'), join(folder, 'key.pem'))
   writeFileSync(
     join(folder, 'exim.conf'),
     `
@@ -137,7 +136,7 @@ plain:
   })
   return {
     port,
-    certificate: cert,
+    certificate: readFileSync(fixture('first.crt'), 'utf8'),
     mails: () =>
       readdirSync(join(folder, 'mailbox/new')).map(name => readFileSync(join(folder, 'mailbox/new', name), 'utf8')),
   }

@@ -1,67 +1,43 @@
 import assert from 'node:assert/strict'
-import { Agent } from 'node:http'
 import type { TestContext } from 'node:test'
-import { type Deed, type Received, type Receiver, startReceiver } from '../harness/receiver.ts'
+import { Agent } from 'undici'
 import { temporaryFolder } from './folder.ts'
-import { assertDelivered, Ledger, load, signUp } from './load.ts'
+import { assertDelivered, Ledger, load, visit } from './load.ts'
 import { completedAt, contactsIn, endLeasesAt } from './postgres-database.ts'
 import { logOf, type Program, runProgram, until } from './program.ts'
-import type { Said } from './receiver.ts'
-
-/** Identical instances over one database, and the receiver of their webhooks. */
-export interface Instances {
-  readonly database: string
-  readonly receiver: Receiver
-  /** Starts one more, or another program. */
-  run(more?: Record<string, string>, entry?: string): Promise<Program>
-  /** Waits until every event was delivered; then each contact has one, which came under its one id. */
-  assertAllDelivered(destinations?: number): Promise<void>
-}
+import { startReceiver } from './receiver.ts'
 
 /** Signs what the receiver is sent. */
 export const webhookSecret = `whsec_${Buffer.from('for tests alone, of 32 bytes ...').toString('base64')}`
 
-/** `answer` is what the receiver of webhooks says. */
-export async function stageInstances(
-  t: Pick<TestContext, 'after'>,
-  database: string,
-  env: Record<string, string>,
-  answer: (received: Received) => Said | Deed = () => ({ status: 204 }),
-): Promise<Instances> {
+/** Identical instances over one database, and the receiver of their webhooks. */
+export async function openInstances(t: Pick<TestContext, 'after'>, database: string, env: Record<string, string> = {}) {
   const cwd = temporaryFolder(t)
-  const receiver = await startReceiver(t, answer)
+  const receiver = await startReceiver(t, () => ({ status: 204 }))
   return {
-    database,
-    receiver,
-    async run(more = {}, entry) {
-      const program = await runProgram(
-        t,
-        {
-          HOST: '127.0.0.1',
-          PORT: '0',
-          TRUST_PROXY: '1',
-          RATE_LIMIT: '1000000',
-          DATABASE_URL: database,
-          WEBHOOK_URL: `${receiver.url}/hook`,
-          WEBHOOK_SECRET: webhookSecret,
-          ...env,
-          ...more,
-        },
-        { cwd, ...(entry && { entry }) },
-      )
-      // However it ends: the log is JSON alone, and no visitor is in it.
+    /** Starts one more. */
+    async run(more: Record<string, string> = {}): Promise<Program> {
+      const settings = {
+        HOST: '127.0.0.1',
+        RATE_LIMIT: '1000000',
+        DATABASE_URL: database,
+        WEBHOOK_URL: receiver.url,
+        WEBHOOK_SECRET: webhookSecret,
+      }
+      const program = await runProgram(t, { ...settings, ...env, ...more }, { cwd })
       t.after(async () => {
         await program.exited
-        assert.ok(logOf(program).length > 0)
-        assert.doesNotMatch(program.stdout() + program.stderr(), /zebulon|quixote/i)
+        assert.ok(logOf(program).length > 0, 'the log is JSON')
+        assert.doesNotMatch(program.stdout() + program.stderr(), /zebulon|quixote/i, 'no visitor in the log')
       })
       return program
     },
-    async assertAllDelivered(destinations = 1) {
+    /** Waits until every event was delivered; then each contact has one, which came under its one id. */
+    async assertAllDelivered(): Promise<void> {
       await completedAt(database)
       const contacts = await contactsIn(database)
       for (const { email, events, deliveries } of contacts) {
-        assert.deepEqual([email, events, deliveries], [email, 1, destinations])
+        assert.deepEqual([email, events, deliveries], [email, 1, 1])
       }
       assertDelivered(contacts, receiver.received)
     },
@@ -77,55 +53,33 @@ export const isHealthy = ({ baseUrl }: Program): Promise<boolean> =>
 
 const CLIENTS = 18
 
-/** Instances under load, in trouble. */
-export interface UnderLoad {
-  readonly ledger: Ledger
-  /** Those that run now. */
-  readonly programs: Program[]
-  /** Kills the one at this place and starts another one there. */
-  replace(place: number): Promise<void>
-  /** Brings trouble, then waits until every instance takes signups as if nothing had been. */
-  during(trouble: () => Promise<unknown>): Promise<void>
-  /** Everybody who was not told tries again, as visitors do; then all that was told is true of what is stored. */
-  assertNothingLost(): Promise<void>
-}
-
-export interface UnderLoadOptions {
-  readonly instances: number
-  /** Milliseconds between an answer and the next signup of a client. */
-  readonly rest: number
-  readonly envOf?: (place: number) => Record<string, string>
-  /** Of another program. */
-  readonly entry?: string | undefined
-}
-
-/** Starts instances. Each client asks one of them, without a balancer, which would hide what it says. */
+/** Starts three instances under load. Each client sends to one of them, without a balancer, which would hide what it says. */
 export async function underLoad(
   t: Pick<TestContext, 'after' | 'diagnostic'>,
   database: string,
-  { instances: count, rest, envOf = () => ({}), entry }: UnderLoadOptions,
-): Promise<UnderLoad> {
-  const instances = await stageInstances(t, database, {})
-  const run = (place: number) => instances.run(envOf(place), entry)
-  const programs = await Promise.all(Array.from({ length: count }, (_, place) => run(place)))
+  envOf: (index: number) => Record<string, string> = () => ({}),
+) {
+  const instances = await openInstances(t, database)
+  const programs = await Promise.all([0, 1, 2].map(index => instances.run(envOf(index))))
   const ledger = new Ledger()
-  const acknowledged = new Map<Program, number>()
   const killed = new Set<Program>()
-  const asked: Program[] = []
+  const acknowledged = new Map<Program, number>()
+  const sentTo: Program[] = []
   const statuses: Record<string, number> = {}
   let isOver = false
+  let hasFailed = false
   const loading = load({
     ledger,
     clients: CLIENTS,
     round: 0,
-    rest,
+    rest: 10,
     to(client) {
       const running = programs.filter(program => !killed.has(program))
-      asked[client] = running[client % running.length]!
-      return asked[client].baseUrl
+      sentTo[client] = running[client % running.length]!
+      return sentTo[client].baseUrl
     },
     goesOn(answer, client) {
-      const program = asked[client]!
+      const program = sentTo[client]!
       const status = answer?.status ?? 'none'
       statuses[status] = (statuses[status] ?? 0) + 1
       if (status === 'none') assert.ok(killed.has(program), 'an instance that nobody killed did not answer')
@@ -134,38 +88,39 @@ export async function underLoad(
       return !isOver
     },
   })
-  let hasFailed = false
   loading.catch(() => {
     hasFailed = true
   })
 
   return {
-    ledger,
     programs,
-    async replace(place) {
-      const program = programs[place]!
+    /** Kills one and starts another in its place. */
+    async replace(index: number): Promise<void> {
+      const program = programs[index]!
       killed.add(program)
       assert.equal(await program.end('SIGKILL'), null)
-      programs[place] = await run(place)
+      programs[index] = await instances.run(envOf(index))
     },
-    async during(trouble) {
+    /** Brings trouble, then waits until every instance takes signups as if nothing had been. */
+    async during(trouble: () => Promise<unknown>): Promise<void> {
       await trouble()
-      const isBack = async (program: Program) => {
+      const hasRecovered = async (program: Program) => {
         await until(async () => hasFailed || (await isHealthy(program)))
         const before = acknowledged.get(program) ?? 0
         await until(() => hasFailed || (acknowledged.get(program) ?? 0) > before)
       }
-      await Promise.all(programs.map(isBack))
+      await Promise.all(programs.map(hasRecovered))
       if (hasFailed) await loading
     },
-    async assertNothingLost() {
+    /** Everybody without an answer tries again, as visitors do; then all that was answered is true of what is stored. */
+    async assertNothingLost(): Promise<void> {
       isOver = true
       await loading
       t.diagnostic(`answers by status: ${JSON.stringify(statuses)}`)
-      const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+      const agent = new Agent({ connections: CLIENTS })
       t.after(() => agent.destroy())
       const again = ledger.unclear().map(async (email, number) => {
-        const answer = await signUp(programs[number % count]!.baseUrl, agent, email)
+        const answer = await visit(programs[number % programs.length]!, email, {}, agent)
         assert.equal(answer?.status, 200)
         ledger.note(email, answer)
       })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -10,7 +11,7 @@ import { temporaryFolder } from '../harness/folder.ts'
 import { logOf, runProgram, until } from '../harness/program.ts'
 import { send } from '../harness/raw.ts'
 import { startService } from '../harness/service.ts'
-import { fixture, handshake, pairIn, selfSigned, startTls, usePair } from '../harness/tls.ts'
+import { fixture, handshake, pairIn, startTls, usePair } from '../harness/tls.ts'
 
 type Running = { readonly baseUrl: string }
 
@@ -141,7 +142,10 @@ describe('the certificate', { concurrency: true }, () => {
     const folder = temporaryFolder(t)
     const [nonsense, rsa] = [join(folder, 'nonsense'), join(folder, 'rsa')]
     writeFileSync(nonsense, 'nonsense')
-    writeFileSync(rsa, selfSigned({ kind: 'rsa', name: 'rsa' }).key)
+    writeFileSync(
+      rsa,
+      generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    )
     for (const [TLS_CERT_FILE, TLS_KEY_FILE] of [
       [cert, fixture('second.key').pathname],
       [cert, rsa],

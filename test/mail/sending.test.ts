@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import PostalMime from 'postal-mime'
@@ -19,7 +20,7 @@ import {
 } from '../harness/mail-server.ts'
 import { freePort } from '../harness/port.ts'
 import { until } from '../harness/program.ts'
-import { selfSigned } from '../harness/tls.ts'
+import { fixture } from '../harness/tls.ts'
 import { type Changes, login, mailing, parsed } from './mailing.ts'
 
 const running = new AbortController().signal
@@ -133,7 +134,8 @@ describe('sessions', () => {
 })
 
 describe('encryption', () => {
-  const certificate = selfSigned({ kind: 'ec', name: 'mail' })
+  const [cert, key] = ['first.crt', 'first.key'].map(name => readFileSync(fixture(name), 'utf8'))
+  const certificate = { cert: cert!, key: key! }
   function trust(t: TestContext): void {
     const before = getCACertificates('default')
     setDefaultCACertificates([...before, certificate.cert])

@@ -1,15 +1,14 @@
 /** Commands and a service that are killed at work: each change is there as a whole, or not at all, and can be completed. */
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { Agent } from 'node:http'
 import { join } from 'node:path'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { LINKS_SECRET, linksOf } from '../../src/confirm/token.ts'
 import { isSlow, seeded, seedOf } from '../harness/environment.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
-import { signUp } from '../harness/load.ts'
+import { visit } from '../harness/load.ts'
 import { logOf, runCommand, runProgram, spawnProgram, until } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { forEachEngine, type Place, signup } from '../store/place.ts'
@@ -115,13 +114,12 @@ forEachEngine('killed again and again', place => {
     const service = await runProgram(t, envOf(here), { cwd })
     const emails = Array.from({ length: LINES }, (_, i) => `${(i * 7_919) % LINES}@example.com`)
     writeFileSync(join(cwd, 'list.csv'), `name,email\n${emails.map((email, i) => `Visitor ${i},${email}\n`).join('')}`)
-    const agent = keptAlive(t)
     const acknowledged: string[] = []
     let goesOn = true
     const visitors = (async () => {
       for (let i = 0; goesOn; i++) {
         const email = `visitor-${i}@example.com`
-        assert.deepEqual(await signUp(service.baseUrl, agent, email), { status: 200, alreadyExisted: false })
+        assert.equal((await visit(service, email))?.alreadyExisted, false)
         acknowledged.push(email)
       }
     })()
@@ -167,8 +165,7 @@ forEachEngine('killed again and again', place => {
     const contacts = () => Array.fromAsync(here.operator.contacts({}))
 
     const first = await started()
-    const agent = keptAlive(t)
-    for (let i = 0; i < ASKED; i++) await signUp(first.listening, agent, `${i}@example.com`)
+    for (let i = 0; i < ASKED; i++) await visit({ baseUrl: first.listening }, `${i}@example.com`)
     assert.equal(await first.service.end('SIGTERM'), 0)
     const [secret] = await here.sql<{ value: string }>(`select value from secret where name = '${LINKS_SECRET}'`)
     const links = linksOf(base, secret!.value)
@@ -199,9 +196,3 @@ forEachEngine('killed again and again', place => {
     assert.deepEqual([...received].sort(), asked.map(({ id }) => `evt_${id}`).sort())
   })
 })
-
-function keptAlive(t: TestContext): Agent {
-  const agent = new Agent({ keepAlive: true })
-  t.after(() => agent.destroy())
-  return agent
-}

@@ -11,12 +11,11 @@ import { openDatabase } from '../../src/store/open.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { isSlow, noStrace } from '../harness/environment.ts'
-import { temporaryFolder } from '../harness/folder.ts'
+import { noSmallDisk, smallDisk, temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { visit } from '../harness/load.ts'
 import { recordingLog } from '../harness/log.ts'
 import { hasSaid, type Program, runProgram, until } from '../harness/program.ts'
-import { noSmallDisk, smallDisk } from '../torture/small-disk.ts'
 import { onSqlite, pendingNow, signup } from './place.ts'
 
 /** Milliseconds after which the files and the free space are looked at again. */

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { openLoop, pipelineUnread } from '../harness/crowd.ts'
+import { Agent } from 'undici'
+import { gather, leave, openLoop, pipelineUnread } from '../harness/crowd.ts'
 import { contactsIn } from '../harness/database.ts'
 import { isSlow } from '../harness/environment.ts'
+import { load, visit } from '../harness/load.ts'
 import { until } from '../harness/program.ts'
-import { fixture } from '../harness/tls.ts'
+import { ca, fixture as tlsFile } from '../harness/tls.ts'
 import { changedCopy, slowDisk } from './builds.ts'
-import { openScene } from './scene.ts'
-import { gather, memoryOf, underAttack } from './under-attack.ts'
+import { assertKept, type Fixture, openFixture } from './fixture.ts'
 
 const skip =
   process.platform !== 'linux'
@@ -18,27 +20,31 @@ const skip =
     : !isSlow && 'it takes a minute; it runs in .ci/run'
 
 const withTls = {
-  TLS_CERT_FILE: fileURLToPath(fixture('first.crt')),
-  TLS_KEY_FILE: fileURLToPath(fixture('first.key')),
+  TLS_CERT_FILE: fileURLToPath(tlsFile('first.crt')),
+  TLS_KEY_FILE: fileURLToPath(tlsFile('first.key')),
 }
 
-test('idle connections of one address, as many as it can open, keep nobody else out', { skip }, async t => {
-  const scene = openScene(t)
-  const program = await scene.start()
-  await underAttack(scene, program, 200, async () => {
-    const request = 'GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n'
-    const joined = (socket: Socket, i: number) => void (i % 2 === 0 && socket.resume().write(request))
-    const crowd = await gather(program.baseUrl, 8_000, () => '127.0.0.1', joined)
-    await wait(5_000)
-    crowd.leave()
-  })
-})
+interface Attack {
+  readonly what: string
+  /** Megabytes that it may cost. */
+  readonly most: number
+  readonly env?: Record<string, string>
+  readonly run: (baseUrl: string) => Promise<unknown>
+}
+
+async function idle(baseUrl: string): Promise<void> {
+  const request = 'GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n'
+  const joined = (socket: Socket, i: number) => void (i % 2 === 0 && socket.resume().write(request))
+  const crowd = await gather(baseUrl, { count: 8_000, joined })
+  await wait(5_000)
+  leave(crowd)
+}
 
 const post = 'POST /api/waitlist HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
 const handshake = '\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03'
 
 /** What is sent at once, and then byte by byte, over and over. */
-const slow = {
+const pieces = {
   http: [
     ['', ''],
     ['', '\r\n'],
@@ -56,53 +62,111 @@ const slow = {
   ],
 } as const
 
-for (const [scheme, kinds] of Object.entries(slow)) {
-  test(`clients that send slowly are cut, and cost little: ${scheme}`, { skip }, async t => {
-    const scene = openScene(t)
-    const program = await scene.start(scheme === 'https' ? withTls : {})
-    await underAttack(scene, program, 150, async () => {
-      const dripping = new Map<Socket, string>()
-      const joined = (socket: Socket, i: number) => {
-        const [first, drip] = kinds[i % kinds.length]!
-        socket.resume().write(first, 'latin1')
-        if (drip !== '') dripping.set(socket, drip)
-      }
-      const crowd = await gather(program.baseUrl, 300 * kinds.length, i => `127.0.2.${1 + (i % 250)}`, joined)
-      assert.ok(crowd.size() > 0)
-      let byte = 0
-      await until(async () => {
-        for (const [socket, drip] of dripping) socket.write(drip[byte % drip.length]!, 'latin1')
-        byte++
-        await wait(450)
-        return crowd.size() === 0
-      })
+const slow = (kinds: readonly (readonly [first: string, drip: string])[]) => async (baseUrl: string) => {
+  const dripping = new Map<Socket, string>()
+  const crowd = await gather(baseUrl, {
+    count: 300 * kinds.length,
+    from: i => `127.0.2.${1 + (i % 250)}`,
+    joined(socket, i) {
+      const [first, drip] = kinds[i % kinds.length]!
+      socket.resume().write(first, 'latin1')
+      if (drip !== '') dripping.set(socket, drip)
+    },
+  })
+  assert.ok(crowd.size > 0)
+  for (let byte = 0; crowd.size > 0; byte++) {
+    for (const [socket, drip] of dripping) socket.write(drip[byte % drip.length]!, 'latin1')
+    await wait(450)
+  }
+}
+
+const unread = (connections: number) => async (baseUrl: string) => {
+  for (const requests of [64, 8]) {
+    const crowd = await pipelineUnread(baseUrl, connections, requests)
+    await wait(3_000)
+    leave(crowd)
+  }
+}
+
+const smallHeap = { NODE_OPTIONS: '--max-old-space-size=192' }
+const attacks: readonly Attack[] = [
+  { what: 'idle connections of one address, as many as it can open', most: 200, run: idle },
+  { what: 'clients that send slowly', most: 150, run: slow(pieces.http) },
+  { what: 'clients that send slowly over TLS', most: 150, env: withTls, run: slow(pieces.https) },
+  { what: 'clients that read nothing', most: 100, env: smallHeap, run: unread(3_000) },
+  { what: 'clients that read nothing over TLS', most: 100, env: { ...smallHeap, ...withTls }, run: unread(1_000) },
+]
+
+for (const { what, most, env, run } of attacks) {
+  test(`${what} keep nobody else out, cost at most ${most} MB, and are gone in the end`, { skip }, async t => {
+    const fixture = openFixture(t)
+    const { ledger, start } = fixture
+    const program = await start(env)
+    const { baseUrl } = program
+    const pid = program.process.pid!
+    // So that the cost of an attack is not that of code that is compiled, and of files that are opened, once.
+    const agent = new Agent({ connections: 8, connect: { ca } })
+    await load({
+      ledger,
+      clients: 8,
+      agent,
+      round: 0,
+      to: () => baseUrl,
+      goesOn: answer => answer?.status === 200 && ledger.acknowledged < 1_000,
     })
+    const before = { memory: memoryOf(pid).now, descriptors: descriptorsOf(pid) }
+
+    let isOver = false
+    const honest = honestClient(fixture, baseUrl, () => isOver)
+    await run(baseUrl).finally(() => {
+      isOver = true
+    })
+    assert.deepEqual(await honest, [], 'the honest client was not served')
+    const cost = Math.round(memoryOf(pid).peak - before.memory)
+    t.diagnostic(`it cost ${cost} MB`)
+    assert.ok(cost <= most, `it cost ${cost} MB`)
+    // Some files are opened when they are first read.
+    await until(() => descriptorsOf(pid) <= before.descriptors + 4)
+    assert.equal(await program.end('SIGTERM'), 0)
+    assertKept(fixture)
   })
 }
 
-for (const [scheme, connections] of [
-  ['http', 3_000],
-  ['https', 1_000],
-] as const) {
-  test(`clients that ask and read nothing cost at most 100 MB, with a heap of 192 MB: ${scheme}`, { skip }, async t => {
-    const scene = openScene(t)
-    const env = { NODE_OPTIONS: '--max-old-space-size=192', ...(scheme === 'https' ? withTls : {}) }
-    const program = await scene.start(env)
-    await underAttack(scene, program, 100, async () => {
-      const clients = await pipelineUnread(program.baseUrl, { connections, requests: 64, signs: null })
-      await wait(5_000)
-      clients.close()
-    })
-  })
+/** Signs up twenty times a second, each time on a new connection, from an address of its own. @returns what failed. */
+async function honestClient({ ledger }: Fixture, baseUrl: string, isOver: () => boolean): Promise<string[]> {
+  const agent = new Agent({ pipelining: 0, localAddress: '127.0.0.99', connect: { ca } })
+  const failures: string[] = []
+  const signUp = async (email: string) => {
+    const answer = await visit({ baseUrl }, email, {}, agent)
+    ledger.note(email, answer)
+    if (answer?.status !== 200) failures.push(`${email}: ${answer?.status}`)
+  }
+  const pending: Promise<void>[] = []
+  for (let i = 0; !isOver(); i++) {
+    pending.push(signUp(`honest-${i}@example.com`))
+    await wait(50)
+  }
+  await Promise.all(pending)
+  await agent.close()
+  return failures
 }
+
+/** Megabytes. */
+function memoryOf(pid: number): { now: number; peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1')
+  const megabytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)![1]) / 1_000
+  return { now: megabytes('VmRSS'), peak: megabytes('VmHWM') }
+}
+
+const descriptorsOf = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length
 
 /** What `slowDisk` takes a second. */
 const CAPACITY = 2_000
 test('three times more signups than can be stored: some are refused, memory stays bounded, and all is normal soon after', {
   skip,
 }, async t => {
-  const scene = openScene(t)
-  const program = await scene.start({}, { entry: changedCopy(t, slowDisk) })
+  const fixture = openFixture(t)
+  const program = await fixture.start({}, { entry: changedCopy(t, slowDisk) })
   let acknowledged = 0
   const signups = async (rate: number, seconds: number) => {
     const outcome = await openLoop(program.baseUrl, { connections: 4_000, addresses: 40, rate, seconds })
@@ -120,5 +184,5 @@ test('three times more signups than can be stored: some are refused, memory stay
   t.diagnostic(`served ${over[200]}, refused ${over[500]}, ${memory} MB`)
   assert.ok(memory < 500, `${memory} MB`)
   assert.equal(await program.end('SIGTERM'), 0)
-  assert.ok(contactsIn(scene.path).length >= acknowledged, 'whoever was acknowledged is stored')
+  assert.ok(contactsIn(fixture.path).length >= acknowledged, 'whoever was acknowledged is stored')
 })

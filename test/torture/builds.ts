@@ -38,12 +38,6 @@ const answersBeforeCommit: Edit = {
 `,
 }
 
-/** Commits 50 ms after the answer: more than passes between an acknowledgement and a kill. */
-export const answersEarly = [
-  answersBeforeCommit,
-  { file: 'store/sqlite/database.ts', from: '      commit.run()\n', to: '      await sleep(50)\n      commit.run()\n' },
-]
-
 /** Builds that break durability on purpose: what does not catch them proves nothing. */
 export const broken: Readonly<Record<string, readonly Edit[]>> = {
   'answers before the sync': [answersBeforeCommit],

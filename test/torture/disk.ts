@@ -1,7 +1,7 @@
 import type { Call } from './trace.ts'
 
-/** What a disk may do to what was not synced when the power goes. */
-export const losses = ['all lost', 'all kept', 'a prefix kept', 'some kept', 'some kept, one torn'] as const
+/** What a disk may do, when the power goes, to what was not synced. */
+export const losses = ['all lost', 'a prefix kept', 'some kept, one torn'] as const
 export type Loss = (typeof losses)[number]
 
 /** Bytes that a disk writes whole, or not at all. */
@@ -16,9 +16,9 @@ interface File {
 }
 
 interface Naming {
-  readonly file: string
-  /** Null: the name is gone. */
-  readonly is: File | null
+  readonly name: string
+  /** `undefined` removes the name. */
+  readonly file: File | undefined
   readonly ended: number
 }
 
@@ -29,8 +29,8 @@ interface Naming {
 export class Disk {
   readonly #folder: string
   /** What the programs see. */
-  readonly #named = new Map<string, File>()
-  readonly #syncedNames = new Map<string, File>()
+  readonly #files = new Map<string, File>()
+  readonly #synced = new Map<string, File>()
   #namings: Naming[] = []
 
   constructor(folder: string) {
@@ -40,68 +40,64 @@ export class Disk {
   apply(call: Call): void {
     switch (call.is) {
       case 'create':
-        if (this.#named.has(call.file)) return
-        return this.#name({ ...call, is: { synced: new Image(), pending: [] } })
+        if (this.#files.has(call.file)) return
+        return this.#name({ name: call.file, file: { synced: new Image(), pending: [] }, ended: call.ended })
       case 'unlink':
-        return this.#name({ ...call, is: null })
+        return this.#name({ name: call.file, file: undefined, ended: call.ended })
       case 'write':
       case 'truncate':
-        return void this.#named.get(call.file)?.pending.push(call)
+        return void this.#files.get(call.file)?.pending.push(call)
       case 'sync': {
-        const isOver = ({ ended }: { readonly ended: number }) => ended < call.began
+        const isCovered = ({ ended }: { readonly ended: number }) => ended < call.began
         if (call.file === this.#folder) {
-          for (const naming of this.#namings.filter(isOver)) rename(this.#syncedNames, naming)
-          this.#namings = this.#namings.filter(naming => !isOver(naming))
+          for (const naming of this.#namings.filter(isCovered)) rename(this.#synced, naming)
+          this.#namings = this.#namings.filter(naming => !isCovered(naming))
         }
-        const file = this.#named.get(call.file)
+        const file = this.#files.get(call.file)
         if (file === undefined) return
-        for (const change of file.pending.filter(isOver)) file.synced.apply(change)
-        file.pending = file.pending.filter(change => !isOver(change))
+        for (const change of file.pending.filter(isCovered)) file.synced.apply(change)
+        file.pending = file.pending.filter(change => !isCovered(change))
       }
     }
   }
 
   #name(naming: Naming): void {
-    rename(this.#named, naming)
+    rename(this.#files, naming)
     this.#namings.push(naming)
   }
 
   /** What may be found after the power went now: the bytes of each file. */
   after(loss: Loss, random: () => number): Map<string, Buffer> {
-    const names = new Map(this.#syncedNames)
-    for (const naming of this.#namings.slice(0, keptOf(this.#namings.length, loss, random))) rename(names, naming)
-    return new Map([...names].map(([name, { synced, pending }]) => [name, leftOf(synced, pending, loss, random)]))
+    const prefix = <T>(all: readonly T[]) => all.slice(0, loss === 'all lost' ? 0 : random() * (all.length + 1))
+    const files = new Map(this.#synced)
+    for (const naming of prefix(this.#namings)) rename(files, naming)
+    const found = ({ synced, pending }: File): Buffer => {
+      const image = synced.copy()
+      const isTorn = loss === 'some kept, one torn'
+      const kept = isTorn ? pending.filter(() => random() < 0.5) : prefix(pending)
+      const torn = isTorn ? kept[Math.floor(random() * kept.length)] : undefined
+      for (const change of kept) {
+        const parts = change === torn && change.is === 'write' ? someSectors(change, random) : [change]
+        for (const part of parts) image.apply(part)
+      }
+      return image.bytes()
+    }
+    return new Map([...files].map(([name, file]) => [name, found(file)]))
   }
 }
 
-function rename(names: Map<string, File>, { file, is }: Naming): void {
-  if (is === null) names.delete(file)
-  else names.set(file, is)
-}
-
-function keptOf(count: number, loss: Loss, random: () => number): number {
-  if (loss === 'all lost') return 0
-  return loss === 'all kept' ? count : Math.floor(random() * (count + 1))
-}
-
-function leftOf(synced: Image, pending: readonly Change[], loss: Loss, random: () => number): Buffer {
-  const left = synced.copy()
-  const isPrefix = loss !== 'some kept' && loss !== 'some kept, one torn'
-  const kept = isPrefix ? pending.slice(0, keptOf(pending.length, loss, random)) : pending.filter(() => random() < 0.5)
-  const torn = loss === 'some kept, one torn' ? Math.floor(random() * kept.length) : -1
-  for (const [i, change] of kept.entries()) {
-    if (i === torn && change.is === 'write') for (const part of sectorsOf(change, random)) left.apply(part)
-    else left.apply(change)
-  }
-  return left.bytes()
+function rename(files: Map<string, File>, { name, file }: Naming): void {
+  if (file === undefined) files.delete(name)
+  else files.set(name, file)
 }
 
 /** Half of the sectors that it touches. */
-function* sectorsOf(write: Extract<Change, { is: 'write' }>, random: () => number): Iterable<Change> {
+function* someSectors(write: Extract<Change, { is: 'write' }>, random: () => number): Iterable<Change> {
   const end = write.at + write.bytes.length
-  for (let at = write.at; at < end; at = (Math.floor(at / SECTOR) + 1) * SECTOR) {
+  for (let at = write.at; at < end; ) {
     const next = Math.min(end, (Math.floor(at / SECTOR) + 1) * SECTOR)
     if (random() < 0.5) yield { ...write, at, bytes: write.bytes.subarray(at - write.at, next - write.at) }
+    at = next
   }
 }
 

@@ -1,20 +1,26 @@
 import assert from 'node:assert/strict'
 import { cpSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { Agent } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isSlow, noStrace } from '../harness/environment.ts'
-import { quickFolder } from '../harness/folder.ts'
+import { noSmallDisk, quickFolder, smallDisk } from '../harness/folder.ts'
 import { isHealthy } from '../harness/instances.ts'
-import { Ledger, signUp } from '../harness/load.ts'
+import { Ledger, load, visit } from '../harness/load.ts'
 import { type Program, until } from '../harness/program.ts'
-import { assertKept, openScene, type Scene, signUpContinuously, waitForHealth } from './scene.ts'
-import { noSmallDisk, smallDisk } from './small-disk.ts'
+import { assertKept, type Fixture, openFixture, waitForHealth } from './fixture.ts'
+
+/** Faults that are tried, of some thousand that are possible. */
+const FAULTS = 24
+/** Services at a time; each mostly waits. */
+const AT_ONCE = 3
+/** Signups one after the other, then as many at once. */
+const SIGNUPS = 8
 
 /** What a call is made to answer. */
 const answers = { EIO: 'error=EIO', ENOSPC: 'error=ENOSPC', EDQUOT: 'error=EDQUOT', 'a short write': 'retval=0' }
+const needsRoom = new Set(['pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'fallocate', 'openat', 'mkdir'])
 
 interface Fault {
   readonly call: string
@@ -22,114 +28,104 @@ interface Fault {
   /** Which of these calls, counted from 1. */
   readonly nth: number
   readonly lasts: boolean
-  /** Whether there is a file already, of a process that was killed. */
-  readonly onFile: boolean
+  /** The folder of a process that was killed, in which there is a file already. */
+  readonly earlier: string | null
 }
-
-/** Faults that are tried, of some thousand. */
-const FAULTS = 24
-/** Services at a time; each mostly waits. */
-const AT_ONCE = 3
-/** Signups one after the other, then as many at once. */
-const SIGNUPS = 8
 
 test(`${FAULTS} file system calls fail, once or from then on: nothing acknowledged is lost, and the service recovers or ends`, {
   skip: noStrace() || (!isSlow && 'it takes a minute; it runs in .ci/run'),
 }, async t => {
-  const scene = openScene(t)
-  const earlier = join(scene.folder, 'earlier')
+  const fixture = openFixture(t)
+  const earlier = join(fixture.folder, 'earlier')
   mkdirSync(earlier)
-  const first = await scene.start({}, { cwd: earlier })
-  const agent = new Agent()
-  for (let i = 0; i < SIGNUPS; i++) await signUp(first.baseUrl, agent, `earlier-${i}@quixote.example`)
+  const first = await fixture.start({}, { cwd: earlier })
+  for (let i = 0; i < SIGNUPS; i++) await visit(first, `earlier-${i}@quixote.example`)
   await first.end('SIGKILL')
 
-  const faults: Fault[] = []
-  for (const onFile of [false, true]) {
-    const stage = openStage(scene, onFile ? earlier : null)
-    const program = await scene.start({}, { cwd: stage.folder, through: faulty(stage.folder) })
-    await stage.signUp(program)
+  const pick = <T>(from: readonly T[]): T => from[Math.floor(fixture.random() * from.length)]!
+  const calls = new Map<string | null, readonly (readonly [call: string, count: number])[]>()
+  for (const before of [null, earlier]) {
+    const trial = openTrial(fixture, before)
+    const program = await fixture.start({}, { cwd: trial.folder, through: traced(trial.folder) })
+    await trial.signUp(program)
     assert.equal(await program.end('SIGTERM'), 0)
-    faults.push(...faultsIn(stage.folder).map(fault => ({ ...fault, onFile })))
+    calls.set(before, countCalls(trial.folder))
   }
-  t.diagnostic(`${faults.length} faults are possible`)
-  const chosen = Array.from({ length: FAULTS }, () => faults[Math.floor(scene.random() * faults.length)]!).values()
+  const faults = Array.from({ length: FAULTS }, (): Fault => {
+    const before = pick([null, earlier])
+    const [call, count] = pick(calls.get(before)!)
+    const possible = (Object.keys(answers) as Fault['answer'][]).filter(answer =>
+      answer === 'a short write' ? call === 'pwrite64' : answer === 'EIO' || needsRoom.has(call),
+    )
+    const nth = 1 + Math.floor(fixture.random() * count)
+    return { call, answer: pick(possible), nth, lasts: pick([true, false]), earlier: before }
+  }).values()
   const tryAll = async () => {
-    for (const fault of chosen) await attempt(scene, fault, fault.onFile ? earlier : null)
+    for (const fault of faults) await attempt(fixture, fault)
   }
   await Promise.all(Array.from({ length: AT_ONCE }, tryAll))
 })
 
-/** Everything that could fail, where these calls were made. */
-function faultsIn(folder: string): Omit<Fault, 'onFile'>[] {
+/** How often each call was made that can fail. */
+function countCalls(folder: string): readonly (readonly [call: string, count: number])[] {
   const counts = new Map<string, number>()
   for (const [, call] of readFileSync(join(folder, 'trace'), 'utf8').matchAll(/^\d+ +(\w+)\(/gm)) {
     counts.set(call!, (counts.get(call!) ?? 0) + 1)
   }
   // SQLite waits ten seconds for a lock that cannot be released, which happens on no local disk.
   counts.delete('fcntl')
-  const needRoom = ['pwrite64', 'fsync', 'fdatasync', 'ftruncate', 'fallocate', 'openat', 'mkdir']
-  const possible = ([call]: [string, number]) =>
-    (Object.keys(answers) as Fault['answer'][]).filter(answer => {
-      if (answer === 'a short write') return call === 'pwrite64'
-      return answer === 'EIO' || needRoom.includes(call)
-    })
-  return [...counts].flatMap(entry =>
-    possible(entry).flatMap(answer =>
-      Array.from({ length: 2 * entry[1] }, (_, i) => ({
-        ...{ call: entry[0], answer, nth: 1 + (i >> 1), lasts: i % 2 === 1 },
-      })),
-    ),
-  )
+  return [...counts]
 }
 
 /** Runs a program whose calls on the database in this folder are traced, and made to fail. */
-function faulty(folder: string, fault?: Fault): readonly string[] {
+function traced(folder: string, fault?: Fault): readonly string[] {
   const data = join(folder, 'data')
   const files = ['', '-wal', '-shm', '-journal', '-lock'].map(end => join(data, `waitlist.db${end}`))
-  const traced = ['strace', '-D', '-f', '-qq', '--seccomp-bpf', '-s', '0', '-e', 'signal=none']
+  const strace = ['strace', '-D', '-f', '-qq', '--seccomp-bpf', '-s', '0', '-e', 'signal=none']
   const paths = [data, ...files].flatMap(path => ['-P', path])
-  const inject = () => {
-    const { call, answer, nth, lasts } = fault!
-    const injection = ['-e', `inject=${call}:${answers[answer]}:when=${nth}${lasts ? '+' : ''}`]
-    if (call !== 'pwrite64' || answer === 'EIO') return ['-e', `trace=${call}`, ...injection]
-    // Whoever tries another file finds no room either.
-    return ['-e', 'trace=pwrite64,write', ...injection, '-e', 'inject=write:error=ENOSPC']
-  }
-  const calls = fault === undefined ? ['-e', 'trace=%desc,%file'] : inject()
-  return [...traced, '-o', join(folder, 'trace'), ...calls, ...paths]
+  return [...strace, '-o', join(folder, 'trace'), ...expressionsOf(fault).flatMap(each => ['-e', each]), ...paths]
 }
 
-async function attempt(scene: Scene, fault: Fault, earlier: string | null): Promise<void> {
+function expressionsOf(fault: Fault | undefined): readonly string[] {
+  if (fault === undefined) return ['trace=%desc,%file']
   const { call, answer, nth, lasts } = fault
+  const injection = `inject=${call}:${answers[answer]}:when=${nth}${lasts ? '+' : ''}`
+  if (call !== 'pwrite64' || answer === 'EIO') return [`trace=${call}`, injection]
+  // Whoever tries another file finds no room either.
+  return ['trace=pwrite64,write', injection, 'inject=write:error=ENOSPC']
+}
+
+async function attempt(fixture: Fixture, fault: Fault): Promise<void> {
+  const { call, answer, nth, lasts, earlier } = fault
   const what = `${answer} of ${call} number ${nth}${lasts ? ' and all later ones' : ''}, ${earlier ? 'a' : 'no'} file`
-  const stage = openStage(scene, earlier)
+  const trial = openTrial(fixture, earlier)
   // Node's own cache must not be cut.
   const env = { NODE_DISABLE_COMPILE_CACHE: '1' }
   try {
-    const program = await scene.start(env, { cwd: stage.folder, through: faulty(stage.folder, fault) }).catch(error => {
+    const through = traced(trial.folder, fault)
+    const program = await fixture.start(env, { cwd: trial.folder, through }).catch(error => {
       assert.match(error.message, /^the program ended with 1:\n(.*\n)*(.*"level":60|\s*waitlist: )/)
       return null
     })
-    if (program !== null) await judge(stage, program, fault)
-    const again = await scene.start({}, { cwd: stage.folder })
-    assertKept(stage)
-    assert.equal((await stage.one(again))?.status, 200)
+    if (program !== null) await judge(trial, program, fault)
+    const again = await fixture.start({}, { cwd: trial.folder })
+    assertKept(trial)
+    assert.equal((await trial.one(again))?.status, 200)
     assert.equal(await again.end('SIGTERM'), 0)
   } catch (error) {
     throw new Error(`${what}: ${(error as Error).message}`)
   }
-  rmSync(stage.folder, { recursive: true })
+  rmSync(trial.folder, { recursive: true })
 }
 
 /** It answers with 200 or 500, recovers from a single fault, says in its health what lasts, or ends with a reason. */
-async function judge(stage: Stage, program: Program, { call, answer, lasts }: Fault): Promise<void> {
-  await stage.signUp(program)
-  let last = await stage.one(program)
+async function judge(trial: Trial, program: Program, { call, answer, lasts }: Fault): Promise<void> {
+  await trial.signUp(program)
+  let last = await trial.one(program)
   await until(async () => {
     if (last?.status !== 500 || (lasts && !(await isHealthy(program)))) return true
     await wait(200)
-    last = await stage.one(program)
+    last = await trial.one(program)
     return false
   })
   if (last === null) {
@@ -140,9 +136,9 @@ async function judge(stage: Stage, program: Program, { call, answer, lasts }: Fa
   await program.end('SIGTERM')
 }
 
-type Stage = ReturnType<typeof openStage>
+type Trial = ReturnType<typeof openTrial>
 
-function openStage({ t }: Scene, earlier: string | null) {
+function openTrial({ t }: Fixture, earlier: string | null) {
   const folder = quickFolder(t)
   const ledger = new Ledger()
   if (earlier !== null) {
@@ -152,9 +148,9 @@ function openStage({ t }: Scene, earlier: string | null) {
     }
   }
   let sent = 0
-  const one = async ({ baseUrl }: Program) => {
+  const one = async (program: Program) => {
     const email = `visitor-${sent++}@quixote.example`
-    const answer = await signUp(baseUrl, new Agent(), email)
+    const answer = await visit(program, email)
     assert.ok([200, 500, undefined].includes(answer?.status), `answered with ${answer?.status}`)
     ledger.note(email, answer)
     return answer
@@ -175,12 +171,25 @@ const FREE = 64 * MB
 test('a full disk: signups are refused, health says so, and both end when there is room, also where a reader held the log', {
   skip: noSmallDisk || (!isSlow && 'it takes half a minute; it runs in .ci/run'),
 }, async t => {
-  const scene = openScene(t)
+  const fixture = openFixture(t)
   const disk = smallDisk(t, 200 * MB)
   const path = join(disk.folder, 'waitlist.db')
-  const { baseUrl, end } = await scene.start({ DATABASE_URL: `sqlite:${path}` })
-  const load = signUpContinuously(scene, baseUrl, [200, 500])
-  for (const free of [0, scene.random() * (FREE - 8 * MB)]) {
+  const { baseUrl, end } = await fixture.start({ DATABASE_URL: `sqlite:${path}` })
+  let isOver = false
+  const loading = load({
+    ledger: fixture.ledger,
+    clients: 8,
+    round: 0,
+    rest: 2,
+    to: () => baseUrl,
+    goesOn(answer) {
+      assert.ok(answer?.status === 200 || answer?.status === 500, `answered with ${answer?.status}`)
+      return !isOver
+    },
+  })
+  // It is awaited below.
+  loading.catch(() => {})
+  for (const free of [0, fixture.random() * (FREE - 8 * MB)]) {
     disk.fill(free)
     await waitForHealth(baseUrl, 503)
     disk.empty()
@@ -195,7 +204,8 @@ test('a full disk: signups are refused, health says so, and both end when there 
   // Nobody but the service releases what the log takes.
   reader.close()
   await waitForHealth(baseUrl, 200)
-  await load.stop()
-  assertKept({ ...scene, path })
+  isOver = true
+  await loading
+  assertKept({ ...fixture, path })
   assert.equal(await end('SIGTERM'), 0)
 })
