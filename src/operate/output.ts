@@ -161,7 +161,7 @@ const escaped = (text: string): string =>
 export const toJson = (value: unknown, indent = 0): string =>
   `${JSON.stringify(value, null, indent).replaceAll(CONTROLLING, escaped)}\n`
 
-/** A contact in the JSON of `list`, `show` and `export`: what an import needs to make the same contact again. */
+/** A contact in the JSON of `list`, `show` and `export`. */
 export const contactRecord = (contact: Contact) => {
   const { id, name, email, state, createdAt, source, reason, invitation, confirmedAt } = contact
   const { at: invitedAt, code, redeemedAt } = invitation ?? {}

@@ -1,4 +1,3 @@
-import { randomUUIDv7 } from 'node:crypto'
 import {
   type Contact,
   type ContactState,
@@ -70,19 +69,15 @@ function invitationOf({ invited_at, invite_name, code, redeemed_at }: ContactRow
 }
 
 /** A contact that is about to be stored. */
-export interface NewContact extends Pick<Contact, 'name' | 'email' | 'state' | 'reason' | 'source'> {
-  /** UUIDv7; absent: a new one. */
-  readonly id?: string | undefined
+export interface NewContact extends Pick<Contact, 'id' | 'name' | 'email' | 'state' | 'reason' | 'source'> {
   readonly createdAt: number
   /** The name of the event that it joined now; null: it has none. */
   readonly eventName: string | null
-  readonly invitation?: Invitation | undefined
-  readonly confirmedAt?: Date | undefined
 }
 
-/** Every column but the number. A confirmation is asked for now. */
+/** Every column that a new contact may have a value for. A confirmation is asked for now. */
 export function contactRow(contact: NewContact, now: number): Row {
-  const { id = randomUUIDv7(), name, email, state, source, reason, eventName, invitation, confirmedAt } = contact
+  const { id, name, email, state, source, reason, eventName } = contact
   const key = emailKey(email)
   const isUnconfirmed = state === 'unconfirmed'
   return {
@@ -92,20 +87,14 @@ export function contactRow(contact: NewContact, now: number): Row {
     email_key: key,
     state,
     created_at: contact.createdAt,
-    provider_id: null,
     event_name: eventName,
     event_at: eventName === null ? null : now,
     source: source === undefined ? null : JSON.stringify(source),
     source_label: sourceLabel(source),
     reason: reason ?? null,
     mailbox: mailboxOf(key),
-    invited_at: invitation?.at.getTime() ?? null,
-    invite_name: invitation?.name ?? null,
-    code: invitation?.code ?? null,
-    redeemed_at: invitation?.redeemedAt?.getTime() ?? null,
     confirmation_sent_at: isUnconfirmed ? now : null,
     confirmations_sent: isUnconfirmed ? 1 : null,
-    confirmed_at: isUnconfirmed ? null : (confirmedAt?.getTime() ?? null),
   }
 }
 

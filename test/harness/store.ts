@@ -1,7 +1,3 @@
-import { existsSync } from 'node:fs'
-import { mkdtempDisposable } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Config } from '../../src/config/load.ts'
 import { erase, type Traces, tracesOf } from '../../src/erase/store.ts'
 import { countHeld, discard, type HeldFilter, holdReasons, release } from '../../src/holds/store.ts'
@@ -47,8 +43,6 @@ export type Operator = ReturnType<typeof operatorOf>
 /** What commands do with the store. Each call opens the database, uses it, and closes it. */
 export function operatorOf({ store }: Pick<Config, 'store'>) {
   const using = <T>(use: (database: Database) => Promise<T>) => withDatabase(store, use)
-  /** Whether an import makes the database. */
-  const isMissing = () => store.kind === 'sqlite' && !existsSync(store.path)
   const reading = <T>(use: (tx: Tx) => Promise<T>) => using(database => database.read(use))
   return {
     async *contacts(filter: ContactFilter) {
@@ -80,14 +74,8 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
     invite: (filter: ContactFilter, most: number | undefined, targets: InvitationTargets, onProgress?: OnProgress) =>
       using(database => invite(database, filter, most, targets, onProgress)),
     addressOf: (code: string) => reading(async tx => (await invitationOf(tx, code))?.email),
-    async importContacts(batches: AsyncIterable<readonly ImportRow[]>, options: ImportOptions) {
-      const importInto = (database: Database) => importContacts(database, batches, options)
-      if (!options.dryRun || !isMissing()) return withDatabase(store, importInto, { make: !options.dryRun })
-      // An empty one, for as long as it takes.
-      await using folder = await mkdtempDisposable(join(tmpdir(), 'waitlist-'))
-      return await withDatabase({ kind: 'sqlite', path: join(folder.path, 'waitlist.db') }, importInto, { make: true })
-    },
-    isMissing,
+    importContacts: (batches: AsyncIterable<readonly ImportRow[]>, options: ImportOptions) =>
+      using(database => importContacts(database, batches, options)),
     checkIntegrity: () => checkIntegrity(store),
     describe: () => describe(store),
   }
