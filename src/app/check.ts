@@ -204,7 +204,7 @@ function* unfinished({ at, contacts, deliveries }: Counts, names: readonly strin
         ...(why === null ? [] : [`the last attempt: ${why}`]),
       ]
       const isLate = isSet && at.getTime() - since.getTime() > LATE
-      yield { what: `waiting for ${destination}`, is: isLate ? 'wrong' : 'ok', why: parts.join('; ') }
+      yield { what: `waiting for ${destination}`, is: isLate ? 'wrong' : isSet ? 'ok' : 'note', why: parts.join('; ') }
     }
   }
 }
