@@ -117,19 +117,20 @@ test('links in mails that were sent go on to work when confirmations are off', a
   assert.deepEqual(await before.states(), [['ada@example.com', 'listed']])
 })
 
-test('a token that was cut, made for something else or never made is not valid', async t => {
+test('a token that was changed, cut, made for something else or never made is not valid', async t => {
   const { signedUp, see, states, origin } = await opened(t)
   const { confirm, unsubscribe } = await signedUp('ada@example.com')
-  const wrong = [
-    confirm.replace('/confirm', '/unsubscribe'),
-    unsubscribe.replace('/unsubscribe', '/confirm'),
-    confirm.slice(0, -1),
-    `${origin}/confirm`,
-    `${origin}/unsubscribe?token=`,
-  ]
-  for (const link of wrong)
-    for (const init of [{}, post])
-      assert.deepEqual(await see(link, init), [404, pageSentences['link.invalid'], undefined, false], link)
+  const start = confirm.indexOf('=') + 1
+  const changed = Array.from(confirm.slice(start), (character, i) => {
+    const other = character === '0' ? '1' : '0'
+    return confirm.slice(0, start + i) + other + confirm.slice(start + i + 1)
+  })
+  for (const link of [
+    ...changed,
+    ...[confirm.slice(0, -1), `${confirm}A`, `${confirm}=`, `${origin}/confirm`, `${origin}/unsubscribe?token=`],
+    ...[confirm.replace('/confirm', '/unsubscribe'), unsubscribe.replace('/unsubscribe', '/confirm')],
+  ])
+    assert.deepEqual(await see(link, post), [404, pageSentences['link.invalid'], undefined, false], link)
   assert.deepEqual(await states(), [['ada@example.com', 'unconfirmed']])
 })
 
