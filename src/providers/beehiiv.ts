@@ -1,20 +1,12 @@
-import { optional, required, shaped, withDefault, word, yesOrNo } from '../config/readers.ts'
+import { optional, required, withDefault, word, yesOrNo } from '../config/readers.ts'
 import { base, contactIn, names, type Vendor } from './vendor.ts'
 
 const settings = {
   BEEHIIV_API_KEY: required(word, 'API key.', 'beehiiv: Settings, API, Create new API key.'),
-  BEEHIIV_PUBLICATION_ID: required(
-    shaped(/^pub_[\w-]{1,100}$/, 'must begin with pub_'),
-    'Publication that holds the list (pub_…).',
-    'beehiiv: Settings, API, Publication ID (API V2).',
-  ),
+  BEEHIIV_PUBLICATION_ID: required(word, 'Publication (pub_…).', 'beehiiv: Settings, API, Publication ID (API V2).'),
   BEEHIIV_TAGS: optional(names, 'Tags to give to the contact; new ones are made.', 'beehiiv: Audience, Tags.'),
   BEEHIIV_SEND_WELCOME_EMAIL: withDefault(yesOrNo, 'false', 'Whether the welcome email of the publication is sent.'),
-  BEEHIIV_AUTOMATION_ID: optional(
-    word,
-    'Automation to start for a new contact (aut_…); it needs the trigger Add by API.',
-    'beehiiv: Automations; the id in its address.',
-  ),
+  BEEHIIV_AUTOMATION_ID: optional(word, 'Automation to start (aut_…).', 'beehiiv: Automations; the id in its address.'),
   BEEHIIV_BASE_URL: base('https://api.beehiiv.com/v2'),
 }
 
@@ -30,7 +22,7 @@ export const beehiiv: Vendor<typeof settings> = {
   repeatable: 0,
   namesEvents: false,
   connect: ({ BEEHIIV_BASE_URL, BEEHIIV_PUBLICATION_ID, BEEHIIV_API_KEY }) => ({
-    base: `${BEEHIIV_BASE_URL}/publications/${BEEHIIV_PUBLICATION_ID}`,
+    base: `${BEEHIIV_BASE_URL}/publications/${encodeURIComponent(BEEHIIV_PUBLICATION_ID)}`,
     headers: { authorization: `Bearer ${BEEHIIV_API_KEY}` },
   }),
   check: ({ BEEHIIV_AUTOMATION_ID: id }) => [

@@ -4,7 +4,7 @@ import { base, contactIn, DAY, names, type Vendor } from './vendor.ts'
 const settings = {
   BUTTONDOWN_API_KEY: required(
     word,
-    'API key with write access to subscribers; for a mail also with read access to emails.',
+    'API key that may write subscribers and read emails.',
     'Buttondown: Settings, API.',
   ),
   BUTTONDOWN_TAGS: optional(names, 'Tags to give to the contact; new ones are made.', 'Buttondown: Tags; the name.'),
@@ -48,9 +48,6 @@ export const buttondown: Vendor<typeof settings> = {
   refusesAddress: ({ status, json }) =>
     (status === 400 && /^(?:email_invalid|email_blocked|subscriber_suppressed)$/.test(json?.code)) ||
     (status === 422 && json?.detail?.[0]?.loc?.includes?.('email_address')),
-  // The daily limit is a 400 whose text recommends imports.
-  isThrottled: ({ status, json }) =>
-    status === 400 && (json?.code === 'rate_limited' || /\bimports\b/.test(json?.detail)),
 
   notifies: ({ BUTTONDOWN_EMAIL_ID: mail }) => mail !== undefined,
   notify({ id, contact: { email, providerId } }, { settings, post }) {

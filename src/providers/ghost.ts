@@ -1,21 +1,10 @@
 import { createHmac } from 'node:crypto'
-import { optional, required, shaped } from '../config/readers.ts'
-import { contactIn, idOf, names, query, site, type Vendor } from './vendor.ts'
+import { address, optional, required, word } from '../config/readers.ts'
+import { contactIn, idOf, names, query, type Vendor } from './vendor.ts'
 
 const settings = {
-  GHOST_BASE_URL: required(
-    site('/ghost'),
-    'Address of the site or its admin, without /ghost.',
-    'Ghost: Settings, Integrations, your custom integration, API URL.',
-  ),
-  GHOST_ADMIN_API_KEY: required(
-    shaped(
-      /^[0-9a-f]{24}:[0-9a-f]{64}$/,
-      'must be an Admin API key: 24 hexadecimal digits, a colon and 64 hexadecimal digits',
-    ),
-    'Admin API key of a custom integration.',
-    'Ghost: Settings, Integrations, Add custom integration, Admin API key.',
-  ),
+  GHOST_BASE_URL: required(address, 'Address of the site, without /ghost.', 'Ghost: Settings, Integrations, API URL.'),
+  GHOST_ADMIN_API_KEY: required(word, 'Admin API key.', 'Ghost: Settings, Integrations, Add custom integration.'),
   GHOST_LABELS: optional(names, 'Labels to give to the member; new ones are made.', 'Ghost: Members, Filter, Label.'),
 }
 

@@ -5,16 +5,8 @@ import { ALWAYS, type Api, base, contactIn, number, query, splitName, type Vendo
 
 const settings = {
   KIT_API_KEY: required(word, 'API key (v4).', 'Kit: Settings, Developer, V4 keys.'),
-  KIT_TAG_ID: optional(
-    number,
-    'Tag that is given to a new contact and starts the automation.',
-    'Kit: Subscribers, Tags; the number in its address.',
-  ),
-  KIT_FORM_ID: optional(
-    number,
-    'Form to add the contact to, which may ask it to confirm.',
-    'Kit: Grow, Landing pages & forms; the number in its address.',
-  ),
+  KIT_TAG_ID: optional(number, 'Tag that starts the automation.', 'Kit: Subscribers, Tags; the number in its address.'),
+  KIT_FORM_ID: optional(number, 'Form to add the contact to.', 'Kit: Grow, Forms; the number in its address.'),
   KIT_BASE_URL: base('https://api.kit.com'),
 }
 

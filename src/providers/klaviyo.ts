@@ -4,20 +4,11 @@ import { ALWAYS, type Api, base, contactIn, idOf, query, splitName, type Vendor 
 const settings = {
   KLAVIYO_API_KEY: required(
     word,
-    'Private key with read and write access to profiles and lists, and write access to events and subscriptions.',
-    'Klaviyo: Settings, API keys, Create private API key.',
+    'Private API key.',
+    'Klaviyo: Settings, API keys.',
   ),
-  KLAVIYO_LIST_ID: optional(
-    word,
-    'List to add the contact to.',
-    'Klaviyo: Audience, Lists & segments, Settings of the list.',
-  ),
-  KLAVIYO_CONSENT: withDefault(
-    yesOrNo,
-    'false',
-    'Whether a new contact is subscribed to email marketing, so that you may mail it.',
-    'Your choice: your form must say so.',
-  ),
+  KLAVIYO_LIST_ID: optional(word, 'List to add the contact to.', 'Klaviyo: Audience, Lists & segments, Settings.'),
+  KLAVIYO_CONSENT: withDefault(yesOrNo, 'false', 'Whether a new contact consents to marketing: your form must say so.'),
   KLAVIYO_BASE_URL: base('https://a.klaviyo.com'),
 }
 
@@ -99,8 +90,6 @@ export const klaviyo: Vendor<typeof settings> = {
     if (id === undefined) return { is: 'absent' }
     const profile = { data: { type: 'profile', id, attributes: {} } }
     const job = { type: 'data-privacy-deletion-job', attributes: { profile } }
-    const reply = await post(api, 'ask for the deletion of a profile', '/data-privacy-deletion-jobs', job)
-    const why = reply.status === 403 ? `${reply.why}: the key needs the scope data-privacy:write` : reply.why
-    return { ...reply, why }
+    return post(api, 'ask for the deletion of a profile', '/data-privacy-deletion-jobs', job)
   },
 }

@@ -1,24 +1,12 @@
-import { optional, required, word } from '../config/readers.ts'
-import { contactIn, number, numbers, query, site, type Vendor } from './vendor.ts'
+import { address, optional, required, word } from '../config/readers.ts'
+import { contactIn, number, numbers, query, type Vendor } from './vendor.ts'
 
 const settings = {
-  LISTMONK_BASE_URL: required(
-    site('/api'),
-    'Address of your listmonk, without /api.',
-    'The address of its admin page.',
-  ),
-  LISTMONK_USER: required(
-    word,
-    'Name of an API user that may get and manage subscribers and the lists, and send transactional mails.',
-    'listmonk: Users, New, type API.',
-  ),
+  LISTMONK_BASE_URL: required(address, 'Address of your listmonk, without /api.', 'The address of its admin page.'),
+  LISTMONK_USER: required(word, 'Name of an API user.', 'listmonk: Users, New, type API.'),
   LISTMONK_TOKEN: required(word, 'Token of the API user.', 'listmonk: shown once when the API user is made.'),
   LISTMONK_LIST_IDS: required(numbers, 'Lists to add the contact to.', 'listmonk: Lists; the number beside the name.'),
-  LISTMONK_TEMPLATE_ID: optional(
-    number,
-    'Transactional template to send to a new contact.',
-    'listmonk: Campaigns, Templates, type Transactional.',
-  ),
+  LISTMONK_TEMPLATE_ID: optional(number, 'Transactional template to send.', 'listmonk: Campaigns, Templates.'),
 }
 
 /** The search is a PostgreSQL regular expression (§9.7.3), so special characters in an address are escaped. */

@@ -1,9 +1,9 @@
 import { optional, required, word } from '../config/readers.ts'
-import { base, contactIn, DAY, splitName, type Vendor, words } from './vendor.ts'
+import { base, contactIn, DAY, names, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   LOOPS_API_KEY: required(word, 'API key.', 'Loops: Settings, API, Generate key.'),
-  LOOPS_MAILING_LISTS: optional(words, 'Ids of mailing lists to add the contact to.', 'Loops: Settings, Lists.'),
+  LOOPS_MAILING_LISTS: optional(names, 'Ids of mailing lists to add the contact to.', 'Loops: Settings, Lists.'),
   LOOPS_BASE_URL: base('https://app.loops.so/api'),
 }
 

@@ -10,11 +10,7 @@ const settings = {
   ),
   MAILCHIMP_AUDIENCE_ID: required(word, 'Audience that holds the list.', 'Mailchimp: Audience, Settings, Audience ID.'),
   MAILCHIMP_DOUBLE_OPT_IN: withDefault(yesOrNo, 'false', 'Whether Mailchimp asks the contact to confirm.'),
-  MAILCHIMP_TAGS: optional(
-    names,
-    'Tags to give to the contact; new ones are made.',
-    'Mailchimp: Audience, Tags; the name.',
-  ),
+  MAILCHIMP_TAGS: optional(names, 'Tags to give to the contact; new ones are made.', 'Mailchimp: Audience, Tags.'),
   MAILCHIMP_BASE_URL: optional(address, 'Address of the API, instead of the one of the data centre.', 'Leave it.'),
 }
 
@@ -59,8 +55,6 @@ export const mailchimp: Vendor<typeof settings> = {
     status === 400 &&
     (/^(?:Forgotten Email Not Subscribed|Member In Compliance State)$/.test(json?.title) ||
       /\b(?:looks fake or invalid|valid email address|contain a single @)/i.test(json?.detail)),
-  // https://mailchimp.com/developer/marketing/docs/errors: with JSON, the key is refused.
-  isThrottled: ({ status, json }) => status === 403 && json === undefined,
 
   notify({ name, contact: { email, providerId }, code }, { settings, post }) {
     const member = encodeURIComponent(providerId ?? hashOf(email))

@@ -3,17 +3,8 @@ import { ALWAYS, base, contactIn, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   MAILERLITE_API_KEY: required(word, 'API token.', 'MailerLite: Integrations, API, Generate new token.'),
-  MAILERLITE_GROUP_ID: optional(
-    word,
-    'Group that a new contact joins, which starts the automation.',
-    'MailerLite: Subscribers, Groups; the number in its address.',
-  ),
-  MAILERLITE_DOUBLE_OPT_IN: withDefault(
-    yesOrNo,
-    'false',
-    'Whether the contact is unconfirmed until it confirms.',
-    'Your choice; MailerLite asks the contact if Account settings, Subscribe settings, Double opt-in for API and integrations is on.',
-  ),
+  MAILERLITE_GROUP_ID: optional(word, 'Group that starts the automation.', 'MailerLite: Subscribers, Groups.'),
+  MAILERLITE_DOUBLE_OPT_IN: withDefault(yesOrNo, 'false', 'Whether the contact is unconfirmed until it confirms.'),
   MAILERLITE_BASE_URL: base('https://connect.mailerlite.com'),
 }
 

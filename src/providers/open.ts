@@ -9,8 +9,6 @@ const TIMEOUT = 8_000
 /** Many vendors do not recognise a second start, so a slow answer is worth waiting for. */
 const AUTOMATION_TIMEOUT = 20_000
 const CHECK_TIMEOUT = 30_000
-/** Milliseconds to wait after a reply that does not say how long. */
-const THROTTLED = 60_000
 
 const isAddress = new RegExp(`^${EMAIL_PATTERN}$`)
 
@@ -24,9 +22,7 @@ export function openProvider(choice: Choice): Provider {
     const signal = deadline(milliseconds, stop)
     const { base, headers } = vendor.connect(settings)
     const send: Api['send'] = async ({ path, ...request }) => {
-      const all = { ...headers, ...request.headers }
-      const reply = await call({ ...request, url: base + path, headers: all, secrets, signal })
-      return vendor.isThrottled?.(reply) ? { ...reply, is: 'rate limited', retryAfter: THROTTLED } : reply
+      return call({ ...request, url: base + path, headers: { ...headers, ...request.headers }, secrets, signal })
     }
     return {
       ...{ settings, fields, send },

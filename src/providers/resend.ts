@@ -1,9 +1,9 @@
 import { optional, required, word } from '../config/readers.ts'
-import { base, contactIn, splitName, type Vendor, words } from './vendor.ts'
+import { base, contactIn, names, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
   RESEND_API_KEY: required(word, 'API key with full access.', 'Resend: API Keys, Create API Key, Full access.'),
-  RESEND_SEGMENT_IDS: optional(words, 'Segments to add the contact to.', 'Resend: Audience, Segments.'),
+  RESEND_SEGMENT_IDS: optional(names, 'Segments to add the contact to.', 'Resend: Audience, Segments.'),
   RESEND_BASE_URL: base('https://api.resend.com'),
 }
 

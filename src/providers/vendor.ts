@@ -7,7 +7,6 @@ import {
   type ValuesOf,
   whole,
   withDefault,
-  word,
 } from '../config/readers.ts'
 import type { ProviderContact, Removal } from '../delivery/destination.ts'
 import type { Call, Reply } from '../http-client/call.ts'
@@ -36,8 +35,6 @@ export interface Vendor<Table extends SettingsTable = SettingsTable> {
   complete?(contact: Contact, api: Api<Table>): Promise<Reply | null>
   /** Whether a refused creation says that the address is not valid. */
   refusesAddress?(reply: Reply): boolean
-  /** Whether a reply other than a 429 says that too much was asked. */
-  isThrottled?(reply: Reply): boolean
   /** Starts the owner's automation. */
   notify?(event: WaitlistEvent, api: Api<Table>): Promise<Reply>
   /** Whether the settings name an automation; by default, always. */
@@ -60,12 +57,7 @@ export const ALWAYS = Number.POSITIVE_INFINITY
 
 export const number: Reader<number> = { ...whole(1, 10 ** 15 - 1), allowed: 'must be a whole number above 0' }
 
-export const words: Reader<readonly string[]> = {
-  allowed: 'must be a list of at most 20 words, separated by commas',
-  read: text => listOf(word, text, 20),
-}
-
-/** What people call something in a tool, such as a tag. */
+/** Ids, or what people call something in a tool, such as a tag. */
 export const names: Reader<readonly string[]> = {
   allowed: 'must be a list of at most 20 names of at most 100 characters, separated by commas',
   read: text => listOf({ read: item => line(100).read(item) || undefined }, text, 20),
@@ -93,15 +85,6 @@ export const providerFields: Reader<Fields> = {
 /** The address of the API, which a region, a proxy or a test may change. */
 export const base = (url: string) =>
   withDefault(address, url, 'Address of the API.', 'Leave it, unless your account has another one.')
-
-/** The address of a server of the operator's own, to which we add the rest of the path. */
-export const site = (ending: string): Reader<string> => ({
-  allowed: `${address.allowed}, and without ${ending} at its end`,
-  read(text) {
-    const url = address.read(text)
-    return url?.endsWith(ending) ? undefined : url
-  },
-})
 
 /** An identifier: a word of at most 200 visible ASCII characters, or a whole number. */
 export function idOf(value: unknown): string | undefined {

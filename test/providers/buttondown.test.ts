@@ -26,7 +26,6 @@ vendorTable(
     ['a suppressed address', create, [[CREATE, error('subscriber_suppressed')]], 'refused'],
     ['an address of a shape that it does not take', create, [[CREATE, invalid('body', 'email_address')]], 'refused'],
     ['another refusal keeps the signup', create, [[CREATE, invalid('body', 'tags')]], /422/],
-    ['the limit of a day', create, [[CREATE, error('', 'You can use imports instead')]], 'rate limited'],
     ['the firewall keeps the signup', create, [[CREATE, error('subscriber_blocked')]], /subscriber_blocked/],
     ['a conflict that nobody explains', create, [[CREATE, { status: 409 }]], 'in doubt'],
     ['a mail', notify, [[SEND, { status: 200, body: {} }]], 'delivered'],

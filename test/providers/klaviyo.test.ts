@@ -62,7 +62,6 @@ vendorTable(
     ['an event by the id', notifyAbout({ providerId: id }), [[SEND, { status: 202 }]], 'delivered'],
     ['a removal', remove, [search, deletion], { is: 'removed' }],
     ['a removal of nobody', remove, [[FIND, { status: 200, body: { data: [] } }]], { is: 'absent' }],
-    ['a removal without its scope', remove, [search, [DELETE, error(403)]], /data-privacy:write/],
     [
       'a check',
       check,

@@ -47,8 +47,6 @@ vendorTable(
       [[CREATE, invalid('Your merge fields were invalid.')]],
       /merge fields/,
     ],
-    ['a 403 without JSON throttles', create, [[CREATE, { status: 403, body: '<html>' }]], 'rate limited'],
-    ['a 403 with JSON does not', create, [[CREATE, problem(403, 'Forbidden')]], /403/],
     ['an event by the address', notify, [[SEND, { name: 'waitlist.joined' }, { status: 204 }]], 'delivered'],
     [
       'an event by the id',
