@@ -41,9 +41,6 @@ export interface Attempted<Result> {
   readonly isStored: boolean
 }
 
-/** What the log says about one delivery. */
-type Details = Readonly<Record<string, unknown>>
-
 /** Milliseconds between two polls when nothing wakes the worker, and from a wake to the poll, for all that many signups leave. */
 const POLL_INTERVAL = 1_000
 const WAKE_DELAY = 100
@@ -121,21 +118,18 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
 
   function report(settlement: Settlement, { contact, attempts }: Delivery): void {
     if (settlement.is !== 'abandoned' && settlement.is !== 'retry') return
-    const details = { destination, contact: contact.id, attempt: attempts + 1, why: settlement.why }
-    if (settlement.is === 'abandoned') reportAbandoned(details)
+    const last = { destination, contact: contact.id, attempt: attempts + 1, why: settlement.why }
+    if (settlement.is === 'abandoned') reportAbandoned(last)
     // An outage is logged in one line, and not for each delivery.
-    else if (settlement.counts) reportFailed({ ...details, again: `in ${Math.round(settlement.wait / 1_000)} s` })
+    else if (settlement.counts) reportFailed(last)
   }
 
-  const reportAbandoned = summary<Details>((deliveries, last) => {
-    if (deliveries === 1) log.error(last, 'a delivery was abandoned; it can be replayed')
-    else log.error({ destination, deliveries, why: last.why }, 'deliveries were abandoned; they can be replayed')
-  })
-  const reportFailed = summary<Details>((deliveries, last) => {
-    if (deliveries === 1) log.warn(last, 'a delivery failed')
-    else log.warn({ destination, deliveries, why: last.why }, 'deliveries failed and are tried again')
-  })
-
+  const reportAbandoned = summary<object>((deliveries, last) =>
+    log.error({ ...last, deliveries }, 'deliveries were abandoned; they can be replayed'),
+  )
+  const reportFailed = summary<object>((deliveries, last) =>
+    log.warn({ ...last, deliveries }, 'deliveries failed and are tried again'),
+  )
   const reportUnclaimed = summary<unknown>((polls, error) =>
     log.error({ destination, polls, why: String(error) }, 'the outbox does not work'),
   )

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { OperatorError } from '../config/operator.ts'
 import { ACCENT } from '../http/html.ts'
@@ -43,19 +43,14 @@ export function letterOf(kind: EventKind, folder: string | null, hasInviteLink: 
 
 const wrong = (path: string, why: string) => new OperatorError(`MAIL_TEMPLATES: ${path} ${why}`)
 
-/** Bytes. */
-const LARGEST_FILE = 256 * 1024
-
 function readTemplate(path: string, known: readonly string[], needed: readonly string[]): string {
   let text: string
   try {
-    if (statSync(path).size > LARGEST_FILE) throw new Error(`it is larger than ${LARGEST_FILE} bytes`)
     text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
   } catch (error) {
     throw wrong(path, `cannot be used: ${(error as Error).message}`)
   }
   const unknown = unknownPlaceholder(text, known)
-  if (unknown === '{link}') throw wrong(path, 'has {link}, but INVITE_LINK is not set')
   const list = known.map(name => `{${name}}`).join(', ')
   if (unknown !== undefined) throw wrong(path, `has ${unknown}, but the placeholders are ${list}`)
   const missing = needed.find(name => !text.includes(`{${name}}`))
@@ -69,11 +64,17 @@ interface Words {
   readonly headline: string
   readonly greeting?: string
   readonly words: string
-  readonly button?: { readonly label: string; readonly link: string }
-  /** What the reader copies, where there is no button. */
-  readonly code?: string
+  /** What the reader clicks or copies. */
+  readonly action?: { readonly text: string; readonly html: string }
   readonly note: string
 }
+
+const BUTTON = `display: inline-block; padding: 14px 28px; border-radius: 8px; background: ${ACCENT}; color: #fff; font-weight: 600; text-decoration: none`
+const CODE =
+  'display: inline-block; padding: 12px 20px; border: 1px solid #999; border-radius: 8px; font: 18px monospace'
+const SMALL = 'margin: 0 0 16px; font-size: 14px; opacity: 0.75'
+
+const button = (label: string) => ({ text: '{link}', html: `<a href="{link}" style="${BUTTON}">${label}</a>` })
 
 const GREETING = 'Hi {name},'
 
@@ -81,7 +82,7 @@ const confirmation: Words = {
   subject: 'Confirm your address for {service}',
   headline: 'Confirm your email address',
   words: 'Someone, hopefully you, signed up for {service} with this address. Confirm it to join the waitlist.',
-  button: { label: 'Confirm my address', link: '{link}' },
+  action: button('Confirm my address'),
   note: "If it wasn't you, ignore this mail. An address that isn't confirmed is deleted.",
 }
 
@@ -99,36 +100,27 @@ const invitation = (hasLink: boolean): Words => ({
   subject: "It's your turn: you're invited to {service}",
   headline: "It's your turn. You're invited to {service}.",
   greeting: GREETING,
-  ...(hasLink
-    ? { words: READY, button: { label: 'Accept the invitation', link: '{link}' } }
-    : { words: `${READY} This is your code:`, code: '{code}' }),
+  words: hasLink ? READY : `${READY} This is your code:`,
+  action: hasLink ? button('Accept the invitation') : { text: '{code}', html: `<span style="${CODE}">{code}</span>` },
   note: "This invitation is yours alone, so please don't forward it.",
 })
 
 function ourLetter(kind: EventKind, hasInviteLink: boolean): Letter {
   const letter: Words = { joined: welcome, invited: invitation(hasInviteLink), confirmation }[kind]
-  const { subject, headline, greeting, words, button, code, note } = letter
-  const parts = [greeting, headline, words, button?.link ?? code, note, 'Unsubscribe: {unsubscribe}']
+  const { subject, headline, greeting, words, action, note } = letter
+  const parts = [greeting, headline, words, action?.text, note, 'Unsubscribe: {unsubscribe}']
   return { subject, text: `${parts.filter(part => part !== undefined).join('\n\n')}\n`, html: htmlOf(letter) }
 }
 
-const BUTTON = `display: inline-block; padding: 14px 28px; border-radius: 8px; background: ${ACCENT}; color: #fff; font-weight: 600; text-decoration: none`
-const CODE =
-  'display: inline-block; padding: 12px 20px; border: 1px solid #999; border-radius: 8px; font: 18px monospace'
-const SMALL = 'margin: 0 0 16px; font-size: 14px; opacity: 0.75'
-
 /** Styles are attributes, since some programs drop style sheets; text takes the program's colours, light and dark. */
-function htmlOf({ headline, greeting, words, button, code, note }: Words): string {
+function htmlOf({ headline, greeting, words, action, note }: Words): string {
   const paragraph = (content: string, style = 'margin: 0 0 16px') => `<p style="${style}">${content}</p>`
   const parts = [
     paragraph('{service}', SMALL),
     `<h1 style="margin: 0 0 24px; font-size: 26px; line-height: 1.25">${headline}</h1>`,
     ...(greeting === undefined ? [] : [paragraph(greeting)]),
     paragraph(words),
-    ...(button === undefined
-      ? []
-      : [paragraph(`<a href="${button.link}" style="${BUTTON}">${button.label}</a>`, 'margin: 28px 0')]),
-    ...(code === undefined ? [] : [paragraph(`<span style="${CODE}">${code}</span>`, 'margin: 28px 0')]),
+    ...(action === undefined ? [] : [paragraph(action.html, 'margin: 28px 0')]),
     paragraph(note, `${SMALL}; padding-top: 16px; border-top: 1px solid #999`),
     paragraph('<a href="{unsubscribe}" style="color: inherit">Unsubscribe</a>', SMALL),
   ]

@@ -40,8 +40,8 @@ export function mailServer({ server, from, rate, heloName }: MailSettings) {
     ...{ connectionTimeout: 10_000, socketTimeout: TIMEOUT, idleTimeout: 5_000 },
     ...{ disableFileAccess: true, disableUrlAccess: true },
   })
-  const secrets = secretsOf(login)
-  const failed = (error: unknown): MailResult => outcomeOf(error as SmtpError, heloName, secrets)
+  const secrets = login === null ? [] : secretsOf(login)
+  const failed = (error: unknown): MailResult => outcomeOf(error as SmtpError, secrets)
 
   return {
     /** Sends one mail. `signal` aborts it. Never rejects. */
@@ -98,22 +98,21 @@ interface SmtpError extends Error {
 const ABOUT_US = /^5\d\d[ -]5\.7\.|relay|authenti/i
 
 /**
- * | reply                                | outcome                                                                |
- * |--------------------------------------|------------------------------------------------------------------------|
- * | 5xx to RCPT TO, not about us         | refused: the address does not exist                                     |
- * | 4xx to RCPT TO                       | unreachable, for this recipient only                                      |
- * | 5xx to greeting, login or MAIL FROM  | misconfigured                                                           |
- * | any other 4xx or 5xx                 | unreachable: a quota or a spam verdict; the mail waits                    |
- * | none                                 | in doubt: it may have arrived                                           |
+ * | reply                               | outcome                                               |
+ * |-------------------------------------|-------------------------------------------------------|
+ * | 5xx to RCPT TO, not about us        | refused: the address does not exist                   |
+ * | 4xx to RCPT TO                      | unreachable, for this recipient only                  |
+ * | 5xx to greeting, login or MAIL FROM | misconfigured                                         |
+ * | any other 4xx or 5xx                | unreachable: a quota or a spam verdict; the mail waits |
+ * | none                                | in doubt: it may have arrived                         |
  */
-function outcomeOf(error: SmtpError, heloName: string, secrets: readonly string[]): MailResult {
+function outcomeOf(error: SmtpError, secrets: readonly string[]): MailResult {
   const { code, command = 'CONN', response = '', responseCode: status } = error
   if (status === undefined) {
     const why = excerpt(readable(error.message), secrets)
     return { is: code === 'EAUTH' || code === 'ETLS' || code === 'EMESSAGE' ? 'misconfigured' : 'in doubt', why }
   }
-  const hint = command === 'EHLO' || command === 'HELO' ? `; we greet it as ${heloName}: set BASE_URL` : ''
-  const why = `${command === 'CONN' ? 'greeting' : command.replace(/^AUTH.*/, 'login')}: ${excerpt(response, secrets)}${hint}`
+  const why = `${command === 'CONN' ? 'greeting' : command.replace(/^AUTH.*/, 'login')}: ${excerpt(response, secrets)}`
   if (command === 'RCPT TO' && !ABOUT_US.test(response)) {
     if (status >= 500) return { is: 'refused', why }
     if (status !== 421) return { is: 'unreachable', why, recipientOnly: true }
@@ -128,9 +127,7 @@ function readable(message: string): string {
 }
 
 /** As they are, and as they are sent (RFC 4616, AUTH LOGIN). */
-function secretsOf(login: MailSettings['server']['login']): readonly string[] {
-  if (login === null) return []
-  const { user, password } = login
+function secretsOf({ user, password }: { readonly user: string; readonly password: string }): readonly string[] {
   const plain = [user, password, `\0${user}\0${password}`]
-  return [...plain, ...plain.map(text => Buffer.from(text).toString('base64'))].filter(text => text.length > 3)
+  return [...plain, ...plain.map(text => Buffer.from(text).toString('base64'))]
 }

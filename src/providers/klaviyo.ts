@@ -2,11 +2,7 @@ import { optional, required, withDefault, word, yesOrNo } from '../config/reader
 import { ALWAYS, type Api, base, contactIn, idOf, query, splitName, type Vendor } from './vendor.ts'
 
 const settings = {
-  KLAVIYO_API_KEY: required(
-    word,
-    'Private API key.',
-    'Klaviyo: Settings, API keys.',
-  ),
+  KLAVIYO_API_KEY: required(word, 'Private API key.', 'Klaviyo: Settings, API keys.'),
   KLAVIYO_LIST_ID: optional(word, 'List to add the contact to.', 'Klaviyo: Audience, Lists & segments, Settings.'),
   KLAVIYO_CONSENT: withDefault(yesOrNo, 'false', 'Whether a new contact consents to marketing: your form must say so.'),
   KLAVIYO_BASE_URL: base('https://a.klaviyo.com'),

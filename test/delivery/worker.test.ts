@@ -98,7 +98,7 @@ test('an event that fails while others arrive is tried ten times in three days, 
   await here.store.transaction(tx => replay(tx, [1]))
   assert.equal(await worker.once(), 1)
   assert.deepEqual(new Set(here.received.filter(id => id === here.received[0])).size, 1, 'under the same id')
-  assert.ok(here.lines.some(({ message }) => message === 'a delivery was abandoned; it can be replayed'))
+  assert.ok(here.lines.some(({ message }) => message === 'deliveries were abandoned; they can be replayed'))
 })
 
 for (const [repeatable, age, state] of [
