@@ -7,7 +7,7 @@ import { contactsIn, withDatabase } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { visit } from '../harness/load.ts'
-import { type MailServerOptions, say, startMailServer } from '../harness/mail-server.ts'
+import { type MailServerOptions, startMailServer } from '../harness/mail-server.ts'
 import { runCommand, runProgram, until } from '../harness/program.ts'
 import { startReceiver } from '../harness/receiver.ts'
 
@@ -66,7 +66,7 @@ test('the owner, and nobody else, is mailed how many joined and what is wrong', 
 })
 
 test('check logs in to the mail server, and sends nothing unless it is asked to', async t => {
-  const answers = [null, null, say('550 5.1.1 no such mailbox')]
+  const answers = [null, null, '550 5.1.1 no such mailbox']
   const { env, check, server } = await stage(t, {
     deed: (moment, count) => (moment === 'RCPT' ? answers[count - 1]! : null),
   })

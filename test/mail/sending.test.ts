@@ -6,18 +6,7 @@ import PostalMime from 'postal-mime'
 import type { DeliveryResult } from '../../src/delivery/destination.ts'
 import { assertDiscreet, joined } from '../delivery/events.ts'
 import { type Exim, login as eximLogin, eximProgram, noExim, startExim } from '../harness/exim.ts'
-import {
-  type Deed,
-  end,
-  garbage,
-  halfALine,
-  hang,
-  type MailServerOptions,
-  type Moment,
-  reset,
-  say,
-  startMailServer,
-} from '../harness/mail-server.ts'
+import { type Deed, hang, type MailServerOptions, type Moment, reset, startMailServer } from '../harness/mail-server.ts'
 import { freePort } from '../harness/port.ts'
 import { until } from '../harness/program.ts'
 import { fixture } from '../harness/tls.ts'
@@ -27,34 +16,26 @@ const running = new AbortController().signal
 const secrets = [login.password, ...[login.password, `\0${login.user}\0${login.password}`].map(text => btoa(text))]
 
 /** Says it with all that it was told. */
-const chatty = (code: string) => say(`${code} Ada <Ada.Lovelace.0@Example.com> ${login.user} ${secrets.join(' ')}`)
+const chatty = (code: string) => `${code} Ada <Ada.Lovelace.0@Example.com> ${login.user} ${secrets.join(' ')}`
 
-const refusedFor = { is: 'refused' }
 const alone = { is: 'unreachable', recipientOnly: true }
 const later = { is: 'unreachable' }
-const settings = { is: 'misconfigured' }
 const inDoubt = { is: 'in doubt' }
 
 describe('what the answer of the server means', { concurrency: 8 }, () => {
   const cases: readonly (readonly [at: Moment, what: string, Deed, meaning: object])[] = [
-    ['RCPT', '550 5.1.1', chatty('550 5.1.1'), refusedFor],
-    ['RCPT', '550 without more', say('550 No such user here'), refusedFor],
+    ['RCPT', '550 5.1.1', chatty('550 5.1.1'), { is: 'refused' }],
     ['RCPT', '450 4.1.2', chatty('450 4.1.2'), alone],
-    ['RCPT', '421', say('421 4.3.2 closing'), later],
+    ['RCPT', '421', '421 4.3.2 closing', later],
     ['RCPT', '550 5.7.1, our reputation', chatty('550 5.7.1'), later],
-    ['RCPT', '550, our login', say('550 relay not permitted'), later],
     ['the end', '554 5.7.1, a spam verdict', chatty('554 5.7.1'), later],
-    ['the end', '550 5.4.5, a quota', say('550-5.4.5 Daily limit exceeded.\r\n550 5.4.5 See the help'), later],
     ['the end', '450 4.2.1', chatty('450 4.2.1'), later],
     ['the end', 'a reset', reset, inDoubt],
-    ['the end', 'an end', end, inDoubt],
-    ['the end', 'half a line', halfALine, inDoubt],
-    ['MAIL', '550 5.1.8', chatty('550 5.1.8'), settings],
-    ['AUTH', '535 5.7.8', chatty('535 5.7.8'), settings],
-    ['EHLO', '550 5.7.1', chatty('550 5.7.1'), settings],
-    ['greeting', '554', chatty('554'), settings],
-    ['greeting', '421', chatty('421 4.7.0'), later],
-    ['greeting', 'bytes that are no SMTP', garbage, inDoubt],
+    ['the end', 'half a line', client => void client.end('250 O'), inDoubt],
+    ['MAIL', '550 5.1.8', chatty('550 5.1.8'), { is: 'misconfigured' }],
+    ['AUTH', '535 5.7.8', chatty('535 5.7.8'), { is: 'misconfigured' }],
+    ['greeting', '554', chatty('554'), { is: 'misconfigured' }],
+    ['greeting', 'bytes that are no SMTP', client => void client.write('SSH-2.0-OpenSSH_9.9\r\n'), inDoubt],
   ]
   for (const [at, what, deed, meaning] of cases) {
     test(`${at}: ${what} is ${JSON.stringify(meaning)}`, async t => {
@@ -68,7 +49,7 @@ describe('what the answer of the server means', { concurrency: 8 }, () => {
   }
 
   test("the reason has the command and the server's own words, cut, without addresses", async t => {
-    const no = say(`550 5.1.1 <Ada.Lovelace.0@Example.com> ${'unknown '.repeat(50)}`)
+    const no = `550 5.1.1 <Ada.Lovelace.0@Example.com> ${'unknown '.repeat(50)}`
     const server = await startMailServer(t, { deed: moment => (moment === 'RCPT' ? no : null) })
     const outcome = await mailing(t, server).deliver(joined(), running)
     assert.ok('why' in outcome)
@@ -91,46 +72,40 @@ describe('what the answer of the server means', { concurrency: 8 }, () => {
     const nobody = mailing(t, { host: '127.0.0.1', port: await freePort() })
     const outcome = await nobody.deliver(joined(), running)
     assert.ok('why' in outcome && /ECONNREFUSED/.test(outcome.why), JSON.stringify(outcome))
-    const leaving = await startMailServer(t, { deed: moment => (moment === 'greeting' ? end : null) })
-    assert.notEqual((await mailing(t, leaving).deliver(joined(), running)).is, 'delivered')
-    assert.equal(leaving.connections.all, 1, 'it is tried again by us alone')
     const server = await startMailServer(t, { deed: moment => (moment === 'the end' ? hang : null) })
     const destination = mailing(t, server)
     const stop = new AbortController()
     const outcomes = [0, 1].map(i => destination.deliver(joined(i), stop.signal))
-    await server.reached('the end', 1)
+    await until(() => server.count('the end') === 1)
     stop.abort()
     for (const outcome of await Promise.all(outcomes)) assert.equal(outcome.is, 'in doubt')
     assert.equal(server.count('the end'), 1)
   })
 })
 
-describe('sessions', () => {
-  test('one is used for one mail after the other, also after a refusal, and left when it is closed', async t => {
-    const server = await startMailServer(t, {
-      login,
-      onRcptTo: ({ address }, _, callback) =>
-        callback(address.includes('.1@') ? Object.assign(new Error('unknown'), { responseCode: 550 }) : null),
-    })
-    const destination = mailing(t, server, { server: { login } })
-    const outcomes = await Promise.all([0, 1, 2, 1, 3].map(i => destination.deliver(joined(i), running)))
-    assert.deepEqual(
-      outcomes.map(({ is }) => is),
-      ['delivered', 'refused', 'delivered', 'refused', 'delivered'],
-    )
-    assert.deepEqual([server.connections.all, server.count('AUTH')], [1, 1])
-    await destination.close()
-    await until(() => server.connections.open === 0)
+test('one session is used for one mail after the other, also after a refusal, and left when it is closed', async t => {
+  const server = await startMailServer(t, {
+    login,
+    deed: (moment, _, address) => (moment === 'RCPT' && address.includes('.1@') ? '550 unknown' : null),
   })
+  const destination = mailing(t, server, { server: { login } })
+  const outcomes = await Promise.all([0, 1, 2, 1, 3].map(i => destination.deliver(joined(i), running)))
+  assert.deepEqual(
+    outcomes.map(({ is }) => is),
+    ['delivered', 'refused', 'delivered', 'refused', 'delivered'],
+  )
+  assert.deepEqual([server.count('greeting'), server.count('AUTH')], [1, 1])
+  await destination.close()
+  await until(() => server.open() === 0)
+})
 
-  test('five mails take four intervals of MAIL_RATE at least', async t => {
-    const server = await startMailServer(t)
-    // Ten a second.
-    const destination = mailing(t, server, { rate: 600 })
-    const began = performance.now()
-    await Promise.all(Array.from({ length: 5 }, (_, i) => destination.deliver(joined(i), running)))
-    assert.ok(performance.now() - began > 300)
-  })
+test('five mails take four intervals of MAIL_RATE at least', async t => {
+  const server = await startMailServer(t)
+  // Ten a second.
+  const destination = mailing(t, server, { rate: 600 })
+  const began = performance.now()
+  await Promise.all(Array.from({ length: 5 }, (_, i) => destination.deliver(joined(i), running)))
+  assert.ok(performance.now() - began > 300)
 })
 
 describe('encryption', () => {
@@ -153,13 +128,13 @@ describe('encryption', () => {
       const there = await startMailServer(t, options)
       const distrusted = await mailing(t, there, { server }).deliver(joined(), running)
       assert.notEqual(distrusted.is, 'delivered')
+      assert.equal(there.count('AUTH'), 0)
       trust(t)
       assert.deepEqual(await mailing(t, there, { server }).deliver(joined(), running), { is: 'delivered' })
       assert.deepEqual(
         there.mails.map(({ secure, user }) => [secure, user]),
         [[true, login.user]],
       )
-      assert.equal(there.count('AUTH'), 0, 'it was not seen in the clear')
     })
   }
 
@@ -175,20 +150,6 @@ describe('encryption', () => {
     assert.deepEqual(await mailing(t, server).deliver(joined(), running), { is: 'delivered' })
     assert.equal(server.mails[0]!.secure, true)
   })
-})
-
-test('trying the server greets it and logs in, without a mail', async t => {
-  const server = await startMailServer(t, { login })
-  assert.equal(await mailing(t, server, { server: { login } }).check(), null)
-  const wrong = await mailing(t, server, { server: { login: { ...login, password: 'wrong horse' } } }).check()
-  assert.deepEqual(wrong?.is, 'misconfigured')
-  assert.match(wrong!.why, /^login: 535 /)
-  assertDiscreet(wrong!, ['wrong horse'])
-  assert.equal(server.mails.length, 0)
-  const no = say('421 4.7.0 Try again later, closing connection.')
-  const picky = await startMailServer(t, { deed: moment => (moment === 'EHLO' ? no : null) })
-  const failure = await mailing(t, picky).check()
-  assert.match(failure!.why, /421 4\.7\.0 Try again later.*we greet it as waitlist\.acme\.example: set BASE_URL/)
 })
 
 describe('through Exim', { skip: eximProgram === undefined && noExim }, () => {
@@ -222,7 +183,6 @@ describe('through Exim', { skip: eximProgram === undefined && noExim }, () => {
 
   for (const [what, email, server, is, why] of [
     ['an unknown recipient', 'nobody@example.com', {}, 'refused', /^RCPT TO: 550/],
-    ['greylisting', 'later@example.com', {}, 'unreachable', /^RCPT TO: 451/],
     ['no login', 'ada@example.com', { login: null }, 'unreachable', /^RCPT TO: 550 relay not permitted/],
     [
       'a wrong password',
