@@ -92,10 +92,11 @@ test('while a verifier is away, signups are stored and held, and nothing is sent
     WEBHOOK_URL: `${receiver.url}/hook`,
     WEBHOOK_SECRET: `whsec_${Buffer.alloc(24, 'x').toString('base64')}`,
   })
-  verifier.next('reset before', 'truncated JSON', '502 with HTML')
+  const faults = ['reset before', 'truncated JSON', '502 with HTML'] as const
   const emails = ['ada0@example.com', 'ada1@example.com', 'ada2@example.com']
   const recorded = { success: true, message: 'Your signup is recorded.', automationTriggered: false }
-  for (const email of emails) {
+  for (const [i, email] of emails.entries()) {
+    verifier.next(faults[i]!)
     const { status, json } = await withToken({ name: 'Ada', email }, verifier.solve())
     assert.deepEqual([status, json], [200, { ...recorded, alreadyExisted: false }])
   }

@@ -9,8 +9,6 @@ export interface Received {
   readonly method: string
   /** Without the query, percent-encoding undone. */
   readonly path: string
-  /** The same, cut at its slashes before the encoding is undone: a slash in an address is none. */
-  readonly segments: readonly string[]
   readonly query: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   readonly text: string
@@ -35,8 +33,8 @@ export interface Receiver {
   readonly received: readonly Received[]
   /** Resolves when so many requests have arrived. */
   arrived(count: number): Promise<void>
-  /** Does these, one for each of the next requests, then behaves; null: behaves. */
-  next(...what: readonly (Misbehaviour | Refusal | null)[]): void
+  /** Misbehaves with the next request, then behaves. */
+  next(what: Misbehaviour): void
   /** From now on misbehaves in this way. */
   always(what: Misbehaviour): void
   behave(): void
@@ -48,19 +46,20 @@ export async function startReceiver(
   answer: (received: Received) => Said | Deed,
 ): Promise<Receiver> {
   const received: Received[] = []
-  let planned: readonly (Misbehaviour | Refusal | null)[] = []
+  let next: Misbehaviour | undefined
   let always: Misbehaviour | undefined
 
   const server = createServer(async (request, response) => {
     const one = await readRequest(request)
     received.push(one)
-    const [first, ...others] = planned
-    planned = others
-    const what = first ?? always
-    deedFor(what, () => answer(one))(response, one)
+    const what = next ?? always
+    next = undefined
+    const answered = what === undefined ? answer(one) : misbehaviours[what](() => answer(one) as Said)
+    const deed = typeof answered === 'function' ? answered : say(answered)
+    deed(response, one)
     server.emit('arrived')
   })
-  // A pace may leave a connection idle for as long as Node keeps one, and a call must not meet its end.
+  // A pause may leave a connection idle for as long as Node keeps one, and a call must not meet its end.
   server.keepAliveTimeout = 0
   return {
     url: await listening(test, server),
@@ -68,21 +67,20 @@ export async function startReceiver(
     async arrived(count) {
       while (received.length < count) await once(server, 'arrived')
     },
-    next: (...what) => {
-      planned = what
+    next(what) {
+      next = what
     },
     always(what) {
       always = what
     },
     behave() {
-      planned = []
-      always = undefined
+      next = always = undefined
     },
   }
 }
 
 /** Resolves when all of it has arrived. */
-export async function readRequest(request: IncomingMessage): Promise<Received> {
+async function readRequest(request: IncomingMessage): Promise<Received> {
   let text = ''
   for await (const chunk of request.setEncoding('utf8')) text += chunk
   const url = new URL(request.url!, 'http://receiver')
@@ -90,7 +88,6 @@ export async function readRequest(request: IncomingMessage): Promise<Received> {
   return {
     method: request.method!,
     path: decodeURIComponent(url.pathname),
-    segments: url.pathname.split('/').map(decodeURIComponent),
     query: Object.fromEntries(url.searchParams),
     headers: Object.fromEntries(headers),
     text,
@@ -109,75 +106,36 @@ export const say =
   }
 export const never: Deed = () => {}
 export const reset: Deed = response => void response.destroy()
-const html = say({
-  status: 502,
-  headers: { 'content-type': 'text/html' },
-  body: '<html><body><h1>502 Bad Gateway</h1></body></html>',
-})
-/** Says so much of it, and breaks the connection. */
-export const cut =
-  (said: Said, length: number): Deed =>
-  response => {
-    const text = textOf(said)
-    response.writeHead(said.status, { 'content-type': 'application/json', 'content-length': text.length + 10 })
-    response.write(text.slice(0, length), () => response.destroy())
-  }
 
-const failed = say({ status: 500, body: { message: 'Internal server error' } })
-const half = (text: string) => text.slice(0, Math.floor(text.length / 2))
+const failed: Said = { status: 500, body: { message: 'Internal server error' } }
 
-/** Before the request has any effect. */
-const before = {
-  'hang before': never,
-  'reset before': reset,
-  '500 before': failed,
-  '502 with HTML': html,
-  '503': say({ status: 503, body: { message: 'Service unavailable' } }),
-  '429': say({ status: 429, body: 'Retry later' }),
-  '429 with Retry-After': say({ status: 429, body: {}, headers: { 'retry-after': '0' } }),
-} satisfies Record<string, Deed>
+/** What vendors, and what is between us and them, do instead of answering: before the request has taken effect, or after. */
+const misbehaviours = {
+  'hang before': () => never,
+  'reset before': () => reset,
+  '500 before': () => failed,
+  '502 with HTML': () => ({ status: 502, headers: { 'content-type': 'text/html' }, body: '<h1>502 Bad Gateway</h1>' }),
+  '503': () => ({ status: 503, body: { message: 'Service unavailable' } }),
+  '429': () => ({ status: 429, body: 'Retry later' }),
+  'reset after'(answer) {
+    answer()
+    return reset
+  },
+  '500 after'(answer) {
+    answer()
+    return failed
+  },
+  'truncated JSON'(answer) {
+    const said = answer()
+    return { ...said, body: textOf(said).slice(0, 8) }
+  },
+  slow(answer) {
+    const said = answer()
+    return (response, received) => void setTimeout(() => say(said)(response, received), 60)
+  },
+} satisfies Record<string, (answer: () => Said) => Said | Deed>
 
-/** After it has taken effect, with the answer that was due. */
-const after = {
-  'hang after': () => never,
-  'reset after': () => reset,
-  '500 after': () => failed,
-  'truncated JSON': (said: Said) => say({ ...said, body: half(textOf(said)) }),
-  'cut in the middle': (said: Said) => cut(said, textOf(said).length / 2),
-  'wrong types': (said: Said) => say({ ...said, body: wrongTypes(textOf(said)) }),
-  slow: (said: Said) => (response, received) => void setTimeout(() => say(said)(response, received), 60),
-} satisfies Record<string, (said: Said) => Deed>
-
-/** Everything that vendors, and what is between us and them, do instead of answering. */
-export type Misbehaviour = keyof typeof before | keyof typeof after
-
-/** What a vendor, or a firewall before it, says for reasons that no documentation has; nothing is done. */
-export type Refusal = `${400 | 403 | 409 | 422} of unknown wording`
-
-/** Words that would fit a refused address, but for their sense. */
-const WORDING = 'Blocked by policy: the email list of this key is not valid, or its format is not enabled'
-const detail = { code: 'policy', title: 'Policy', message: WORDING, detail: WORDING }
-const unknownWording = { ...detail, error: WORDING, errors: [detail] }
-
-function deedFor(what: Misbehaviour | Refusal | undefined, answer: () => Said | Deed): Deed {
-  if (what?.endsWith('of unknown wording')) return say({ status: Number.parseInt(what, 10), body: unknownWording })
-  if (Object.hasOwn(before, what ?? '')) return before[what as keyof typeof before]
-  const said = answer()
-  if (typeof said === 'function') return said
-  return what === undefined ? say(said) : after[what as keyof typeof after](said)
-}
-
-/** Every value is replaced by one of another type; names stay. What is no JSON becomes a number. */
-function wrongTypes(text: string): unknown {
-  const turned = (value: unknown): unknown => {
-    if (Array.isArray(value)) return { 0: value.length }
-    if (typeof value === 'object' && value !== null) {
-      return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, turned(each)]))
-    }
-    return typeof value === 'boolean' ? 'yes' : []
-  }
-  return turned(jsonIn(text) ?? 7)
-}
+export type Misbehaviour = keyof typeof misbehaviours
 
 function jsonIn(text: string): unknown {
   try {
