@@ -18,25 +18,16 @@ interface Content {
   readonly heading: PageKey
   readonly text?: PageKey
   readonly button?: PageKey
-  /** To leave is not what most readers want. */
-  readonly isQuiet?: true
-  readonly isDone?: true
 }
 
 const contents = {
   confirm: { status: 200, heading: 'confirm.ask', text: 'confirm.askText', button: 'confirm.button' },
-  confirmed: { status: 200, heading: 'confirm.done', text: 'confirm.doneText', isDone: true },
-  confirmedBefore: { status: 200, heading: 'confirm.doneBefore', text: 'confirm.doneText', isDone: true },
+  confirmed: { status: 200, heading: 'confirm.done', text: 'confirm.doneText' },
+  confirmedBefore: { status: 200, heading: 'confirm.doneBefore', text: 'confirm.doneText' },
   expired: { status: 410, heading: 'confirm.expired', text: 'confirm.expiredText' },
   deleted: { status: 410, heading: 'confirm.deleted', text: 'confirm.expiredText' },
-  leave: {
-    status: 200,
-    heading: 'unsubscribe.ask',
-    text: 'unsubscribe.askText',
-    button: 'unsubscribe.button',
-    isQuiet: true,
-  },
-  left: { status: 200, heading: 'unsubscribe.done', text: 'unsubscribe.doneText', isDone: true },
+  leave: { status: 200, heading: 'unsubscribe.ask', text: 'unsubscribe.askText', button: 'unsubscribe.button' },
+  left: { status: 200, heading: 'unsubscribe.done', text: 'unsubscribe.doneText' },
   invalid: { status: 404, heading: 'link.invalid', text: 'link.invalidText' },
   failed: { status: 500, heading: 'link.failed', text: 'link.failedText' },
   notFound: { status: 404, heading: 'link.notFound' },
@@ -55,14 +46,14 @@ const TICK =
 
 /** What a link in a mail leads to. The button posts to the address of the page. `email`: that of the contact. */
 export function linkPage(view: View, { service, site }: PageSettings, language: Language, email?: string): Answer {
-  const { status, heading, text, button, isQuiet, isDone }: Content = contents[view]
+  const { status, heading, text, button }: Content = contents[view]
   const html = (key: PageKey) => escapeHtml(language.sentences[key])
   const main = [
-    isDone && TICK,
+    status === 200 && button === undefined && TICK,
     `<h1>${html(heading)}</h1>`,
     email !== undefined && `<p class="address"><bdi>${escapeHtml(email)}</bdi></p>`,
     text && `<p>${html(text)}</p>`,
-    button && `<form method="post"><button${isQuiet ? ' class="quiet"' : ''}>${html(button)}</button></form>`,
+    button && `<form method="post"><button class="${view}">${html(button)}</button></form>`,
   ]
   const body = `<header><bdi>${escapeHtml(service)}</bdi></header>
 <main>

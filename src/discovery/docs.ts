@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { Marked, type Tokens } from 'marked'
 import { escapeHtml, htmlPage, MARK, pageHeaders, styleSheet } from '../http/html.ts'
 import { paths } from '../http/paths.ts'
-import { descriptions } from './catalog.ts'
 import type { OpenapiDocument } from './openapi.ts'
 import { schemas } from './schemas.ts'
 
@@ -110,9 +109,6 @@ export function docsPage(markdown: string, api: OpenapiDocument, base: string): 
       const label = marked.Parser.parseInline(tokens, marked.defaults)
       return `<li class="level-${depth}"><a href="#${idOf(text)}">${label}</a></li>`
     })
-  const links = descriptions
-    .filter(({ path }) => path !== paths.docs)
-    .map(({ rel, path, type }) => `<link rel="${rel}" type="${type}" href="${escapeHtml(base + path)}">\n`)
   return htmlPage({
     title: api.info.title,
     style,
@@ -121,7 +117,7 @@ export function docsPage(markdown: string, api: OpenapiDocument, base: string): 
     head: `<meta name="description" content="${escapeHtml(api.info.summary)}">
 <link rel="alternate" type="text/markdown" href="${escapeHtml(base + paths.docs)}">
 <link rel="api-catalog" type="application/linkset+json" href="${escapeHtml(base + paths.catalog)}">
-${links.join('')}`,
+`,
     body: `<nav aria-label="On this page">
 <a class="brand" href="#">${MARK} <span>${escapeHtml(api.info.title)}</span></a>
 <ul>

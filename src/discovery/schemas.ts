@@ -102,15 +102,11 @@ const challenge = {
   },
 }
 
-const linkTargets = {
+const list = (properties: object, required: string, more: object = {}) => ({
   type: 'array',
   maxItems: 10,
-  items: {
-    type: 'object',
-    required: ['href'],
-    properties: { href: uri('The target.'), type: text(100, 'Its media type.') },
-  },
-}
+  items: { type: 'object', required: [required], properties, ...more },
+})
 
 const linkset = {
   type: 'object',
@@ -119,15 +115,10 @@ const linkset = {
   additionalProperties: false,
   properties: {
     linkset: {
-      type: 'array',
-      maxItems: 10,
       description: 'An entry for each resource: its address, and for each relation what it links to.',
-      items: {
-        type: 'object',
-        required: ['anchor'],
-        properties: { anchor: uri('The resource that has these links.') },
-        additionalProperties: linkTargets,
-      },
+      ...list({ anchor: uri('The resource that has these links.') }, 'anchor', {
+        additionalProperties: list({ href: uri('The target.'), type: text(100, 'Its media type.') }, 'href'),
+      }),
     },
   },
 }

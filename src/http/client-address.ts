@@ -32,25 +32,24 @@ const CLIENT_PREFIX = 56
 export function clientAddresses(proxies: TrustedProxies) {
   const trusts = trustIn(proxies)
   return {
-    /** The address of the client behind a request. Node joins several lines of a header. */
-    of: ({ socket, headers }: IncomingMessage): string =>
-      forwardedAddress(trusts, socket.remoteAddress!, headers['x-forwarded-for'] as string | undefined),
+    /**
+     * The address of the client behind a request. X-Forwarded-For, whose lines Node joins, is read from the right, as long as
+     * each address is a trusted proxy. Everything further left may be forged.
+     */
+    of({ socket, headers }: IncomingMessage): string {
+      const items = (headers['x-forwarded-for'] as string | undefined)?.split(',') ?? []
+      let address = socket.remoteAddress!
+      for (let hop = 0; items.length > 0 && trusts(address, hop); hop++) {
+        const next = addressIn(items.pop()!)
+        if (next === null) break
+        address = next
+      }
+      return address
+    },
     /** The client behind a connection, as a key; null for a trusted proxy, which brings many clients. */
     ofConnection: (peer: string): string | null => (trusts(peer, 0) ? null : clientKey(peer)),
     isTrusted: (peer: string): boolean => trusts(peer, 0),
   }
-}
-
-/** `forwardedFor` is read from the right, as long as each address is a trusted proxy. Everything further left may be forged. */
-function forwardedAddress(trusts: Trust, peer: string, forwardedFor = ''): string {
-  const items = forwardedFor.split(',')
-  let address = peer
-  for (let hop = 0; items.length > 0 && trusts(address, hop); hop++) {
-    const next = addressIn(items.pop()!)
-    if (next === null) break
-    address = next
-  }
-  return address
 }
 
 /** The key under which a client is counted: an IPv4 address (also of IPv4-mapped IPv6, RFC 4291 §2.5.5.2) or an IPv6 network. */
@@ -102,9 +101,8 @@ export function warnUntrusted(proxies: TrustedProxies, log: Logger): (request: I
     if (isTrusted(peer) || publicAddress(peer) !== null) return
     hasWarned = true
     log.warn(
-      'A request came from a private address with X-Forwarded-For, which was ignored, since TRUST_PROXY does not trust that ' +
-        'address. If it is your proxy, all its visitors share one rate limit: let TRUST_PROXY count or name it (1 for a ' +
-        'single proxy).',
+      'A request came from a private address with X-Forwarded-For, which was ignored. If that is your proxy, all its ' +
+        'visitors share one rate limit until TRUST_PROXY counts or names it (1 for a single proxy).',
     )
   }
 }

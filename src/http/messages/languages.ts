@@ -57,16 +57,15 @@ const directionOf = (tag: string): Language['direction'] =>
 export function readMessages(path: string): ReadonlyMap<string, Translation> {
   const mistakes: string[] = []
   const translations = new Map<string, Translation>()
-  for (const [name, translation] of Object.entries(objectIn(path))) {
-    const tag = tagOf(name)
-    if (tag === null) mistakes.push(`"${name}" is not a language such as de or pt-BR`)
-    else if (!isObject(translation)) mistakes.push(`${name} is not an object of sentences`)
+  for (const [tag, translation] of Object.entries(objectIn(path))) {
+    if (!TAG.test(tag)) mistakes.push(`"${tag}" is not a language such as de or pt-BR`)
+    else if (!isObject(translation)) mistakes.push(`${tag} is not an object of sentences`)
     else {
+      translations.set(tag, translation)
       for (const [key, sentence] of Object.entries(translation)) {
         const problem = problemWith(key, sentence)
-        if (problem !== null) mistakes.push(`${name}: "${key}" ${problem}`)
+        if (problem !== null) mistakes.push(`${tag}: "${key}" ${problem}`)
       }
-      translations.set(tag, translation)
     }
   }
   if (mistakes.length > 0) throw unusable(path, mistakes)
@@ -89,14 +88,8 @@ function objectIn(path: string): object {
   throw unusable(path, ['it is not an object of languages'])
 }
 
-/** As BCP 47 writes it; null: it is not a language tag. Languages of more than three letters are reserved (RFC 5646 §2.2.1). */
-function tagOf(name: string): string | null {
-  try {
-    return /^[a-z]{2,3}(?:-|$)/i.test(name) ? Intl.getCanonicalLocales(name)[0]! : null
-  } catch {
-    return null
-  }
-}
+/** A language, perhaps with a script and a country (RFC 5646 §2.1). */
+const TAG = /^[a-z]{2,3}(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{3}))?$/i
 
 /** What stands in braces. */
 export const placeholdersIn = (sentence: string): readonly string[] => sentence.match(/\{[^{}]*\}/g) ?? []
