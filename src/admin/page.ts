@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { escapeHtml } from '../http/html.ts'
-import { type Counts, type DeliveryCount, type Stats, statsOf, timezone } from '../store/stats.ts'
+import { type Counts, type DeliveryCount, type Stats, statsOf, timezone } from '../store/counts.ts'
 import type { Snapshot } from './server.ts'
 
 const style = readFileSync(new URL('./page.css', import.meta.url), 'utf8')

@@ -8,11 +8,11 @@ import { readPair } from '../http/tls.ts'
 import type { Failure } from '../http-client/call.ts'
 import { TEST_SENTENCE } from '../notify/channel.ts'
 import { bytes, type ExitCode, type Io, moment, number, plain, print, toJson } from '../operate/output.ts'
+import type { Counts } from '../store/counts.ts'
 import { countAll } from '../store/counts.ts'
 import { checkIntegrity, describe } from '../store/integrity.ts'
 import type { StoreLocation } from '../store/location.ts'
 import { withDatabase } from '../store/open.ts'
-import type { Counts } from '../store/stats.ts'
 import { linksIn, openDestinations } from './adapters.ts'
 
 /** The event of which each mail tells. */

@@ -1,5 +1,5 @@
 import { type Outage, outageWords } from '../delivery/breaker.ts'
-import type { Counts } from '../store/stats.ts'
+import type { Counts } from '../store/counts.ts'
 
 /** What channels are told, in one sentence each. */
 

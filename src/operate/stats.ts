@@ -1,7 +1,6 @@
 import type { Config } from '../config/load.ts'
-import { countAll } from '../store/counts.ts'
+import { type Bar, countAll, statsOf } from '../store/counts.ts'
 import { withDatabase } from '../store/open.ts'
-import { type Bar, statsOf } from '../store/stats.ts'
 import { type Columns, type ExitCode, type Io, moment, number, plain, print, table, toJson } from './output.ts'
 
 /** Prints what the list amounts to. */

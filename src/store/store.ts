@@ -3,12 +3,12 @@ import type { Telemetry } from '../app/telemetry.ts'
 import type { Signup } from '../signup/contact.ts'
 import { deliveryRow } from './activate.ts'
 import { type BatchBounds, batches, storeBounds } from './batches.ts'
+import type { Counts } from './counts.ts'
 import { countAll } from './counts.ts'
 import type { Database } from './database.ts'
 import { claim, type Delivery, moveHandovers, type Settled, type Settlement, settle } from './outbox.ts'
 import { sharedSecret } from './secret.ts'
 import { type Admission, admit, type Entry, entryOf, type SignupRules } from './signups.ts'
-import type { Counts } from './stats.ts'
 
 /** Keeps contacts and their deliveries. What is asked of it resolves when it is synced to disk, or rejects. */
 export interface Store extends Pick<Database, 'transaction' | 'read' | 'truncateLog' | 'failure'> {

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../src/admin/server.ts'
-import type { Counts } from '../../src/store/stats.ts'
+import type { Counts } from '../../src/store/counts.ts'
 
 const MINUTE = 60_000
 
@@ -24,7 +24,6 @@ export const nobody = {
     held: [],
     signups: [],
     sources: [],
-    sourced: 0,
     deliveries: [],
   } as Counts,
   countsError: null,

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
-import { countListed } from '../../src/store/counts.ts'
-import { type Bar, MINUTE, QUARTER, SOURCES } from '../../src/store/stats.ts'
+import { describe, test } from 'node:test'
+import fc from 'fast-check'
+import { type Counts, countListed, QUARTER, statsOf } from '../../src/store/counts.ts'
 import { DAY, forEachEngine, type Place, pendingNow } from './place.ts'
+
+const HOUR = 60 * 60_000
 
 /** Contacts that signed up at these times, from these sources. */
 async function contacts({ sql }: Place, times: readonly number[], label: string | null = null): Promise<void> {
@@ -16,7 +18,7 @@ async function contacts({ sql }: Place, times: readonly number[], label: string 
   }
 }
 
-const sum = (bars: readonly Bar[]) => bars.reduce((sum, { count }) => sum + count, 0)
+const quarterOf = (time: number) => Math.floor(time / QUARTER) * QUARTER
 
 forEachEngine('counts', place => {
   test('nothing in an empty list; all who ask at the same time share one count, and the next one counts anew', async t => {
@@ -25,66 +27,36 @@ forEachEngine('counts', place => {
     const { at, ...counts } = await here.operator.counts()
     assert.ok(Math.abs(Date.now() - at.getTime()) < 60_000)
     const none = { unconfirmed: 0, pending: 0, listed: 0, held: 0, invited: 0 }
-    const lists = { held: [], signups: [], sources: [], sourced: 0, deliveries: [] }
-    assert.deepEqual(counts, { contacts: none, redeemed: 0, ...lists })
+    assert.deepEqual(counts, { contacts: none, redeemed: 0, held: [], signups: [], sources: [], deliveries: [] })
     const [one, other] = await Promise.all([store.counts(), store.counts()])
     assert.equal(one, other)
     assert.notEqual(await store.counts(), one)
   })
 
-  test('contacts by their state, and each in the minute or quarter of an hour in which it signed up', async t => {
+  test('contacts by their state, reason and source, and each in the quarter of an hour in which it signed up', async t => {
     const here = await place(t)
     await pendingNow(await here.open({ provider: 'provider' }))
     const now = Date.now()
-    const ages = [5 * MINUTE, 5 * MINUTE, 100 * MINUTE, 3 * 60 * MINUTE, 31 * DAY]
-    await contacts(
-      here,
-      ages.map(age => now - age),
-    )
+    const times = [now - HOUR, now - HOUR, now - 3 * HOUR, now - 31 * DAY]
     // Neither old nor future ones are in reach, but all are contacts.
-    await contacts(here, [now - 40 * DAY, now + DAY])
+    await contacts(here, [...times, now - 40 * DAY, now + DAY], 'friend')
+    for (let i = 1; i <= 21; i++) await contacts(here, [now - 50 * DAY], `small-${i}`)
+    const held = [now - 5 * HOUR, now - 6 * HOUR]
+    await contacts(here, held, 'friend')
+    await here.sql(`update contact set state = 'held', reason = 'same-mailbox' where created_at in (${held.join()})`)
     const counts = await here.operator.counts()
-    assert.deepEqual(counts.contacts, { unconfirmed: 0, pending: 1, listed: 7, held: 0, invited: 0 })
-    assert.equal(await here.command(database => database.read(countListed)), 7)
-    const froms = counts.signups.map(({ from }) => from.getTime())
+    assert.deepEqual(counts.contacts, { unconfirmed: 0, pending: 1, listed: 27, held: 2, invited: 0 })
+    assert.equal(await here.command(database => database.read(countListed)), 27)
+    const [newest, oldest] = held.map(time => new Date(time))
+    assert.deepEqual(counts.held, [{ reason: 'same-mailbox', count: 2, oldest, newest }])
+    const expected = Map.groupBy([...times, counts.at.getTime()].map(quarterOf), time => time)
     assert.deepEqual(
-      froms,
-      froms.toSorted((a, b) => a - b),
+      counts.signups.map(({ from, count }) => [from.getTime(), count]),
+      [...expected].map(([from, all]) => [from, all.length]).toSorted(([a], [b]) => a! - b!),
     )
-    for (const age of ages) {
-      const length = age < 120 * MINUTE ? MINUTE : QUARTER
-      assert.ok(froms.includes(Math.floor((now - age) / length) * length), `${age} ms ago`)
-    }
-    assert.equal(sum(counts.signups), 6)
-    assert.ok(counts.signups.some(({ count }) => count === 2))
-  })
-
-  test('who is held is counted apart: by reason, and among neither signups nor sources', async t => {
-    const here = await place(t)
-    await here.open()
-    const now = Math.floor(Date.now() / MINUTE) * MINUTE
-    await contacts(here, [now, now - 5 * MINUTE, now - 9 * MINUTE], 'friend')
-    await here.sql("update contact set state = 'held', reason = 'same-mailbox' where created_at < $1", [now])
-    const { contacts: states, held, signups, sources, sourced } = await here.operator.counts()
-    assert.deepEqual(states, { unconfirmed: 0, pending: 0, listed: 1, held: 2, invited: 0 })
-    const [oldest, newest] = [new Date(now - 9 * MINUTE), new Date(now - 5 * MINUTE)]
-    assert.deepEqual(held, [{ reason: 'same-mailbox', count: 2, oldest, newest }])
-    assert.deepEqual(signups, [{ from: new Date(now), count: 1 }])
-    assert.deepEqual([sources.map(each => ({ ...each })), sourced], [[{ source: 'friend', count: 1 }], 1])
-  })
-
-  test(`the ${SOURCES} largest sources, by their label`, async t => {
-    const here = await place(t)
-    await here.open()
-    const now = Date.now()
-    for (let i = 1; i <= SOURCES + 1; i++) await contacts(here, [now], `small-${i}`)
-    await contacts(here, [now, now, now], 'large')
-    await contacts(here, [now])
-    const { sources, sourced } = await here.operator.counts()
-    assert.equal(sources.length, SOURCES)
-    assert.deepEqual({ ...sources[0] }, { source: 'large', count: 3 })
-    assert.ok(sources.slice(1).every(({ source, count }) => source.startsWith('small-') && count === 1))
-    assert.equal(sourced, SOURCES + 1 + 3)
+    const sources = counts.sources.map(({ source, count }) => `${source} ${count}`)
+    assert.equal(sources.length, 20)
+    assert.deepEqual(sources.slice(0, 2), ['friend 6', 'small-1 1'])
   })
 
   test('deliveries by destination and state, since when the oldest waits, and why', async t => {
@@ -96,7 +68,7 @@ forEachEngine('counts', place => {
     await here.sql("update contact set event_at = $1 where email = 'bob@example.com'", [then])
     const [ada, bob, cyd] = await store.claim('webhook', 3)
     await store.settle(ada!, { is: 'delivered' })
-    await store.settle(bob!, { is: 'retry', wait: MINUTE, doubt: false, why: 'HTTP 503', counts: true })
+    await store.settle(bob!, { is: 'retry', wait: 60_000, doubt: false, why: 'HTTP 503', counts: true })
     await store.settle(cyd!, { is: 'abandoned', why: 'HTTP 404' })
     await pendingNow(store, 'eve@example.com')
     const { deliveries } = await here.operator.counts()
@@ -114,5 +86,62 @@ forEachEngine('counts', place => {
       ],
     )
     assert.ok(deliveries.every(({ state, oldest }) => (oldest === null) === (state !== 'waiting')))
+  })
+})
+
+/** What a store counts of signups at these times. */
+function countsOf(at: number, times: readonly number[]): Counts {
+  const signups = [...Map.groupBy(times, quarterOf)]
+    .map(([from, all]) => ({ from: new Date(from), count: all.length }))
+    .toSorted((a, b) => a.from.getTime() - b.from.getTime())
+  const contacts = { unconfirmed: 0, pending: 1, listed: 2, held: 0, invited: 0 }
+  return { at: new Date(at), signups, contacts, redeemed: 0, held: [], sources: [], deliveries: [] }
+}
+
+/** What the figures are where the process is in this time zone. */
+function statsIn(timezone: string, counts: Counts) {
+  process.env.TZ = timezone
+  return statsOf(counts)
+}
+
+/** Clocks are set at night and at midnight, by an hour and by half of one; some are apart from UTC by quarters of an hour. */
+const zones = ['UTC', 'Europe/Berlin', 'Asia/Kathmandu', 'Australia/Lord_Howe', 'Africa/Cairo']
+
+describe('what counts amount to', () => {
+  test('a signup is of the day that the calendar of the time zone says, whatever was done to its clocks', () => {
+    const at = fc.integer({ min: Date.UTC(2026, 0, 1), max: Date.UTC(2027, 11, 31) })
+    const ages = fc.array(fc.integer({ min: 0, max: 32 * DAY - QUARTER }), { maxLength: 30 })
+    fc.assert(
+      fc.property(fc.constantFrom(...zones), at, ages, (timezone, at, ages) => {
+        const calendar = new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' })
+        const dayOf = (time: number) => calendar.format(time)
+        const times = ages.map(age => at - age)
+        const { perDay, today, last7Days, last30Days } = statsIn(timezone, countsOf(at, times))
+        assert.equal(perDay.length, 30)
+        assert.equal(perDay.at(-1)!.day, dayOf(at))
+        for (const { day, from, count } of perDay) {
+          assert.equal(dayOf(from.getTime()), day)
+          assert.notEqual(dayOf(from.getTime() - 1), day)
+          assert.equal(times.filter(time => dayOf(time) === day).length, count, `${day} in ${timezone}`)
+        }
+        const ofDays = (days: number) => {
+          const names = perDay.slice(-days).map(({ day }) => day)
+          return times.filter(time => names.includes(dayOf(time))).length
+        }
+        assert.deepEqual([today, last7Days, last30Days], [ofDays(1), ofDays(7), ofDays(30)])
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('hours begin as on the wall, the last one is under way, and a clock that is a little ahead signs up now', () => {
+    const at = Date.parse('2026-11-22T15:13:55.304Z')
+    const times = [at + 30_000, at - 60_000, at - 59 * 60_000, at - 60 * 60_000, at - 47 * HOUR]
+    const { perHour } = statsIn('Asia/Kathmandu', countsOf(at, times))
+    assert.equal(perHour.length, 48)
+    // 20:58 there.
+    assert.deepEqual(perHour.at(-1), { from: new Date('2026-11-22T14:15:00Z'), count: 2 })
+    assert.deepEqual(perHour.at(-2), { from: new Date('2026-11-22T13:15:00Z'), count: 2 })
+    assert.equal(perHour[0]!.count, 1)
   })
 })
