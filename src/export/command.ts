@@ -1,17 +1,7 @@
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../config/load.ts'
-import {
-  contactRecord,
-  counted,
-  counter,
-  type ExitCode,
-  type Io,
-  inChunks,
-  plain,
-  print,
-  toJson,
-} from '../operate/output.ts'
+import { contactRecord, counted, type ExitCode, type Io, inChunks, plain, print, toJson } from '../operate/output.ts'
 import { type Contact, sourceParameters } from '../signup/contact.ts'
 import { writeAtomically } from '../store/atomic.ts'
 import { type ContactFilter, contactPages } from '../store/contacts.ts'
@@ -34,7 +24,6 @@ export async function exportContacts(
 ): Promise<ExitCode> {
   const isForPeople = output === undefined && io.stdout.isTTY === true
   const line = json ? jsonLine : isForPeople ? plainCsvLine : csvLine
-  const progress = counter(io)
   const states = new Map<string, number>()
   let count = 0
   return withDatabase<ExitCode>(store, async ({ read }) => {
@@ -46,15 +35,10 @@ export async function exportContacts(
           states.set(contact.state, (states.get(contact.state) ?? 0) + 1)
           yield line(contact)
         }
-        if (!isForPeople) progress.show('exporting', count)
       }
     }
-    try {
-      if (output === undefined) await print(io, texts())
-      else await writeAtomically(output, file => pipeline(inChunks(texts()), createWriteStream(file)))
-    } finally {
-      progress.end()
-    }
+    if (output === undefined) await print(io, texts())
+    else await writeAtomically(output, file => pipeline(inChunks(texts()), createWriteStream(file)))
     io.stderr.write(
       `${output === undefined ? '' : `${output}: `}${counted(count, 'contact')}.${withheld(states, filter)}\n`,
     )

@@ -1,6 +1,6 @@
 import type { Config } from '../config/load.ts'
-import { ask, counted, counter, type ExitCode, fail, type Io, misused, print } from '../operate/output.ts'
-import type { Changed, OnProgress } from '../store/bulk.ts'
+import { ask, counted, type ExitCode, fail, type Io, misused, print } from '../operate/output.ts'
+import type { Changed } from '../store/bulk.ts'
 import type { Database } from '../store/database.ts'
 import { withDatabase } from '../store/open.ts'
 import { countHeld, discard, type HeldFilter, release } from './store.ts'
@@ -20,7 +20,7 @@ export async function releaseHeld(
   const which = chosen(addresses, options)
   if (which === null) return misused(io, HOW)
   return withDatabase(store, async database => {
-    const code = await decide('released', io, onProgress => release(database, which, signupTargets, onProgress))
+    const code = await report('released', io, await release(database, which, signupTargets))
     if (code === 0 && provider !== null) {
       await print(io, [`The running service hands them over to ${provider.vendor.title}.\n`])
     }
@@ -39,7 +39,7 @@ export async function discardHeld(
   if (which === null) return misused(io, HOW)
   return withDatabase(store, async database => {
     const refused = await ask(io, yes, await question(database, which))
-    return refused ?? decide('discarded', io, onProgress => discard(database, which, onProgress))
+    return refused ?? report('discarded', io, await discard(database, which))
   })
 }
 
@@ -60,10 +60,7 @@ function chosen(addresses: readonly string[], { all, ...filter }: DecideOptions)
   return addresses.length > 0 ? { addresses } : filter
 }
 
-async function decide(done: string, io: Io, change: (onProgress: OnProgress) => Promise<Changed>): Promise<ExitCode> {
-  const progress = counter(io)
-  const onProgress = (looked: number) => progress.show(done, looked)
-  const { done: count, missing } = await change(onProgress).finally(progress.end)
+async function report(done: string, io: Io, { done: count, missing }: Changed): Promise<ExitCode> {
   if (count > 0) await print(io, [`${counted(count, 'signup was', 'signups were')} ${done}.\n`])
   if (missing.length > 0) {
     const reasons = missing.map(({ address }) => `${address} is not held.`)

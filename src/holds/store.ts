@@ -1,6 +1,6 @@
 import type { HoldReason } from '../signup/contact.ts'
 import { activate, type SignupTargets } from '../store/activate.ts'
-import { type Changed, changeContacts, type OnProgress } from '../store/bulk.ts'
+import { type Changed, changeContacts } from '../store/bulk.ts'
 import { type ContactFilter, conditionsOf } from '../store/contacts.ts'
 import type { Database, Tx } from '../store/database.ts'
 import { mailboxOf } from '../store/mailbox.ts'
@@ -55,30 +55,16 @@ export type HeldFilter = Pick<ContactFilter, 'addresses' | 'reason' | 'search' |
  * Stores held contacts as new signups are stored now, in the order in which they signed up: with a provider they are pending
  * then, without one listed, with their events and deliveries.
  */
-export const release = (
-  database: Database,
-  filter: HeldFilter,
-  targets: SignupTargets,
-  onProgress?: OnProgress,
-): Promise<Changed> =>
-  changeContacts(
-    database,
-    { ...filter, state: 'held' },
-    async (tx, numbers) => {
-      database.requireRoom()
-      return (await activate(tx, 'held', numbers, targets)).length
-    },
-    onProgress,
-  )
+export const release = (database: Database, filter: HeldFilter, targets: SignupTargets): Promise<Changed> =>
+  changeContacts(database, { ...filter, state: 'held' }, async (tx, numbers) => {
+    database.requireRoom()
+    return (await activate(tx, 'held', numbers, targets)).length
+  })
 
 /** Deletes held contacts. Nobody counts as erased, so the same addresses may sign up again. */
-export const discard = (database: Database, filter: HeldFilter, onProgress?: OnProgress): Promise<Changed> =>
-  changeContacts(
-    database,
-    { ...filter, state: 'held' },
-    (tx, numbers) =>
-      tx.run(`delete from contact where ${tx.dialect.among('number', '$1')} and state = 'held'`, [numbers]),
-    onProgress,
+export const discard = (database: Database, filter: HeldFilter): Promise<Changed> =>
+  changeContacts(database, { ...filter, state: 'held' }, (tx, numbers) =>
+    tx.run(`delete from contact where ${tx.dialect.among('number', '$1')} and state = 'held'`, [numbers]),
   )
 
 interface HeldCounts {

@@ -1,9 +1,9 @@
 import type { Config } from '../config/load.ts'
-import { counted, counter, type ExitCode, fail, type Io, number, print } from '../operate/output.ts'
+import { counted, type ExitCode, fail, type Io, number, print } from '../operate/output.ts'
 import { STEP } from '../store/bulk.ts'
 import { withDatabase } from '../store/open.ts'
 import { type ColumnOptions, contactsIn } from './csv.ts'
-import { type Imported, type ImportRow, importContacts } from './store.ts'
+import { type ImportRow, importContacts } from './store.ts'
 
 export interface ImportOptions extends ColumnOptions {
   /** Whether they are treated like new signups. */
@@ -26,7 +26,6 @@ export async function importFile(
   io: Io,
 ): Promise<ExitCode> {
   const targets = announce ? signupTargets : null
-  const progress = counter(io)
   const invalid: string[] = []
   let count = 0
 
@@ -42,11 +41,9 @@ export async function importFile(
     yield batch
   }
 
-  const onProgress = ({ added, existing, erased }: Imported) =>
-    progress.show('importing', added + existing + erased + count)
   const { added, existing, erased } = await withDatabase(store, database =>
-    importContacts(database, batches(), { targets, dryRun: dryRun === true, onProgress }),
-  ).finally(progress.end)
+    importContacts(database, batches(), { targets, dryRun: dryRun === true }),
+  )
   await print(io, [
     `${number(added)} ${dryRun ? 'would be added' : 'added'}, ${number(existing)} on the list before,` +
       ` ${number(erased)} erased before, ${number(count)} not valid.\n`,

@@ -19,8 +19,6 @@ export interface ImportOptions {
   readonly targets: SignupTargets | null
   /** Only looks what would become of the rows. */
   readonly dryRun: boolean
-  /** Called after each batch. */
-  readonly onProgress?: (soFar: Imported) => void
 }
 
 /** How many rows were added, were on the list already, or stay away since their address was erased. */
@@ -35,7 +33,7 @@ export type ImportOutcome = 'added' | 'existing' | 'erased'
 export async function importContacts(
   database: Database,
   batches: AsyncIterable<readonly ImportRow[]>,
-  { targets, dryRun, onProgress }: ImportOptions,
+  { targets, dryRun }: ImportOptions,
 ): Promise<Imported> {
   const counts = { added: 0, existing: 0, erased: 0 }
   const seen = new Set<string>()
@@ -45,7 +43,6 @@ export async function importContacts(
       ? await database.read(tx => outcomesOf(tx, batch, seen))
       : await database.transaction(tx => add(tx, batch, targets))
     for (const outcome of outcomes) counts[outcome]++
-    onProgress?.(counts)
     if (!dryRun) await sleep(REST)
   }
   return counts

@@ -3,7 +3,6 @@ import {
   ask,
   contactColumns,
   counted,
-  counter,
   type ExitCode,
   fail,
   type Io,
@@ -61,10 +60,7 @@ export async function inviteContacts(
       const refused = await ask(io, yes, `Invite ${who}? ${note}`)
       if (refused !== undefined) return refused
     }
-    const progress = counter(io)
-    const onProgress = (looked: number) => progress.show('inviting', looked)
-    const changed = await invite(database, which, next, targets, onProgress).finally(progress.end)
-    return report(changed, note, io)
+    return report(await invite(database, which, next, targets), note, io)
   })
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { addDeliveries, type SignupTargets } from '../store/activate.ts'
-import { type Changed, changeContacts, lockInState, type OnProgress } from '../store/bulk.ts'
+import { type Changed, changeContacts, lockInState } from '../store/bulk.ts'
 import { type ContactFilter, conditionsOf } from '../store/contacts.ts'
 import type { Database, Tx } from '../store/database.ts'
 
@@ -31,7 +31,6 @@ export const invite = (
   filter: ContactFilter,
   most: number | undefined,
   targets: InvitationTargets,
-  onProgress?: OnProgress,
 ): Promise<Changed> =>
   changeContacts(
     database,
@@ -40,7 +39,6 @@ export const invite = (
       database.requireRoom()
       return inviteSome(tx, numbers, targets)
     },
-    onProgress,
     most,
   )
 

@@ -1,5 +1,5 @@
 import type { Config } from '../config/load.ts'
-import { type Contact, type ContactState, type DeliveryRecord, eventId } from '../signup/contact.ts'
+import { type Contact, type ContactState, type DeliveryRecord, eventId, type Invitation } from '../signup/contact.ts'
 import { type ContactFilter, newestContacts, type Person, personOf } from '../store/contacts.ts'
 import { withDatabase } from '../store/open.ts'
 import {
@@ -71,7 +71,7 @@ function history(contact: Contact, erasedAt: Date | undefined): readonly string[
     joined: event
       ? `${moment(event.at)}, ${event.name}, ${eventId(contact, 'joined')}`
       : `without an event${why[state]}`,
-    ...(invitation && { invited: moment(invitation.at), code: invitation.code }),
+    ...(invitation && { invited: invitedIn(contact, invitation), code: invitation.code }),
     ...(invitation && { redeemed: invitation.redeemedAt ? moment(invitation.redeemedAt) : 'not yet' }),
     source:
       Object.entries(source)
@@ -80,6 +80,9 @@ function history(contact: Contact, erasedAt: Date | undefined): readonly string[
     ...(providerId !== undefined && { 'provider id': providerId }),
   })
 }
+
+const invitedIn = (contact: Contact, { at, name }: Invitation): string =>
+  name === undefined ? moment(at) : `${moment(at)}, ${name}, ${eventId(contact, 'invited')}`
 
 const IMPORTED = ': imported, or known to the provider before'
 

@@ -5,7 +5,6 @@ import { withDatabase } from '../store/open.ts'
 import {
   type Columns,
   counted,
-  counter,
   type ExitCode,
   fail,
   type Io,
@@ -52,11 +51,7 @@ export async function replayDeliveries(
     return misused(io, 'Give the numbers of deliveries, or --abandoned, with --destination or without.')
   }
   if (numbers.length === 0) {
-    const line = counter(io)
-    const onProgress = (looked: number) => line.show('replaying', looked)
-    const replayed = await withDatabase(store, database => replayAbandoned(database, destination, onProgress)).finally(
-      line.end,
-    )
+    const replayed = await withDatabase(store, database => replayAbandoned(database, destination))
     if (replayed === 0) return fail(io, 'nothing was found.')
     await print(io, [due(replayed)])
     return 0

@@ -76,28 +76,6 @@ export async function* inChunks(texts: Iterable<string> | AsyncIterable<string>)
   if (chunk !== '') yield chunk
 }
 
-/** Milliseconds between two counts. */
-const COUNT_INTERVAL = 100
-
-/** Counts in one line of a terminal how far a command is; writes nothing elsewhere. */
-export function counter({ stderr }: Pick<Io, 'stderr'>) {
-  let shownAt = performance.now()
-  let isShown = false
-  return {
-    show(label: string, done: number): void {
-      if (!stderr.isTTY || performance.now() - shownAt < COUNT_INTERVAL) return
-      shownAt = performance.now()
-      isShown = true
-      // Returns to the start of the line, and clears the rest of it (ECMA-48 EL).
-      stderr.write(`\r${label}: ${number(done)}\x1b[K`)
-    },
-    end(): void {
-      if (isShown) stderr.write('\r\x1b[K')
-      isShown = false
-    },
-  }
-}
-
 /** For each column its heading, and its text for a record. */
 export type Columns<T> = Readonly<Record<string, (record: T) => string>>
 

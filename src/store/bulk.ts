@@ -10,9 +10,6 @@ import type { Database, Tx } from './database.ts'
 export const STEP = 500
 export const REST = 10
 
-/** Called after each step with the rows that were looked at so far. */
-export type OnProgress = (looked: number) => void
-
 interface Steps {
   /** The numbers of the next rows above a number. */
   page(tx: Tx, above: number, limit: number): Promise<readonly number[]>
@@ -27,10 +24,9 @@ interface Steps {
 export async function forEachPage(
   database: Database,
   { page, change }: Steps,
-  onProgress: OnProgress = () => {},
   most = Number.POSITIVE_INFINITY,
 ): Promise<number> {
-  let [above, looked, changed] = [0, 0, 0]
+  let [above, changed] = [0, 0]
   while (changed < most) {
     const limit = Math.min(STEP, most - changed)
     // Apart from the change, since it needs no lock.
@@ -39,8 +35,6 @@ export async function forEachPage(
     // What a lost answer did cannot be told from what somebody else did.
     changed += await database.transaction(tx => change(tx, numbers), { repeatable: false })
     above = numbers.at(-1)!
-    looked += numbers.length
-    onProgress(looked)
     await sleep(REST)
   }
   return changed
@@ -58,7 +52,6 @@ export async function changeContacts(
   database: Database,
   filter: ContactFilter & { readonly state: ContactState },
   change: Steps['change'],
-  onProgress?: OnProgress,
   most?: number,
 ): Promise<Changed> {
   const { addresses, state } = filter
@@ -74,7 +67,7 @@ export async function changeContacts(
     )
     return rows.map(({ number }) => number)
   }
-  return { done: await forEachPage(database, { page, change }, onProgress, most), missing }
+  return { done: await forEachPage(database, { page, change }, most), missing }
 }
 
 async function notIn(tx: Tx, state: ContactState, addresses: readonly string[]): Promise<Changed['missing']> {

@@ -1,5 +1,5 @@
 import type { DeliveryRecord, DeliveryState } from '../signup/contact.ts'
-import { forEachPage, type OnProgress } from './bulk.ts'
+import { forEachPage } from './bulk.ts'
 import type { Database, Tx, Value } from './database.ts'
 import { type ContactRow, RECORD_COLUMNS, type RecordRow, recordOf } from './rows.ts'
 
@@ -67,28 +67,20 @@ export async function replay(tx: Tx, numbers: readonly number[]): Promise<Replay
 }
 
 /** The same for all that were abandoned, in short steps, so that signups do not wait. Returns how many there were. */
-export const replayAbandoned = (
-  database: Database,
-  destination: string | undefined,
-  onProgress?: OnProgress,
-): Promise<number> => {
+export const replayAbandoned = (database: Database, destination: string | undefined): Promise<number> => {
   const which = `state = 'abandoned' ${destination === undefined ? '' : 'and destination = $3'}`
   const given = destination === undefined ? [] : [destination]
-  return forEachPage(
-    database,
-    {
-      page: async (tx, above, limit) => {
-        const rows = await tx.all<{ number: number }>(
-          `select number from delivery where number > $1 and ${which} order by number limit $2`,
-          [above, limit, ...given],
-        )
-        return rows.map(({ number }) => number)
-      },
-      change: (tx, numbers) =>
-        tx.run(`${RENEW} where ${tx.dialect.among('number', '$1')} and state = 'abandoned'`, [numbers, tx.now]),
+  return forEachPage(database, {
+    page: async (tx, above, limit) => {
+      const rows = await tx.all<{ number: number }>(
+        `select number from delivery where number > $1 and ${which} order by number limit $2`,
+        [above, limit, ...given],
+      )
+      return rows.map(({ number }) => number)
     },
-    onProgress,
-  )
+    change: (tx, numbers) =>
+      tx.run(`${RENEW} where ${tx.dialect.among('number', '$1')} and state = 'abandoned'`, [numbers, tx.now]),
+  })
 }
 
 /** Deletes up to `most` of those that were delivered before then, and proofs that expired. Returns how many. */

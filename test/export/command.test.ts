@@ -4,9 +4,7 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { counter, type Terminal } from '../../src/operate/output.ts'
 import { run } from '../harness/command.ts'
 import { withDatabase } from '../harness/database.ts'
 import { isSlow } from '../harness/environment.ts'
@@ -177,20 +175,6 @@ describe('waitlist export', { concurrency: true }, () => {
     assert.equal(code, 0)
     assert.equal(stdout.split('\r\n').length, 3)
   })
-})
-
-test('a command counts in one line on a terminal, and not elsewhere', async () => {
-  for (const isTTY of [true, false]) {
-    const written: string[] = []
-    const stderr = { isTTY, write: (text: string) => written.push(text) > 0 } as unknown as Terminal
-    const line = counter({ stderr })
-    line.show('copying', 1)
-    await wait(110)
-    line.show('copying', 1_000)
-    line.show('copying', 1_001)
-    line.end()
-    assert.deepEqual(written, isTTY ? ['\rcopying: 1,000\x1b[K', '\r\x1b[K'] : [])
-  }
 })
 
 test('on a terminal, a name of a stranger controls nothing', { skip: noTerminal }, async t => {

@@ -5,7 +5,6 @@ import { type ImportOptions, type ImportRow, importContacts } from '../../src/im
 import { countInvitable, type InvitationTargets, invitationOf, invite } from '../../src/invite/store.ts'
 import type { SignupTargets } from '../../src/store/activate.ts'
 import type { BatchBounds } from '../../src/store/batches.ts'
-import type { OnProgress } from '../../src/store/bulk.ts'
 import { type ContactFilter, contactPages, countContacts, newestContacts, personOf } from '../../src/store/contacts.ts'
 import { countAll } from '../../src/store/counts.ts'
 import type { Database, Tx } from '../../src/store/database.ts'
@@ -56,8 +55,7 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
       reading(tx => listDeliveries(tx, filter, limit)),
     replay: (numbers: readonly number[]) =>
       using(database => database.transaction(tx => replay(tx, numbers), { repeatable: false })),
-    replayAbandoned: (destination: string | undefined, onProgress?: OnProgress) =>
-      using(database => replayAbandoned(database, destination, onProgress)),
+    replayAbandoned: (destination: string | undefined) => using(database => replayAbandoned(database, destination)),
     counts: () => reading(countAll),
     traces: (email: string) => reading(tx => tracesOf(tx, email)),
     erase: (email: string): Promise<Traces | undefined> =>
@@ -67,12 +65,11 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
         return traces
       }),
     countHeld: (filter: HeldFilter) => reading(tx => countHeld(tx, filter)),
-    release: (filter: HeldFilter, targets: SignupTargets, onProgress?: OnProgress) =>
-      using(database => release(database, filter, targets, onProgress)),
-    discard: (filter: HeldFilter, onProgress?: OnProgress) => using(database => discard(database, filter, onProgress)),
+    release: (filter: HeldFilter, targets: SignupTargets) => using(database => release(database, filter, targets)),
+    discard: (filter: HeldFilter) => using(database => discard(database, filter)),
     countInvitable: (filter: ContactFilter, most?: number) => reading(tx => countInvitable(tx, filter, most)),
-    invite: (filter: ContactFilter, most: number | undefined, targets: InvitationTargets, onProgress?: OnProgress) =>
-      using(database => invite(database, filter, most, targets, onProgress)),
+    invite: (filter: ContactFilter, most: number | undefined, targets: InvitationTargets) =>
+      using(database => invite(database, filter, most, targets)),
     addressOf: (code: string) => reading(async tx => (await invitationOf(tx, code))?.email),
     importContacts: (batches: AsyncIterable<readonly ImportRow[]>, options: ImportOptions) =>
       using(database => importContacts(database, batches, options)),

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { HeldFilter } from '../../src/holds/store.ts'
+import { discard } from '../../src/holds/store.ts'
 import type { SignupTargets } from '../../src/store/activate.ts'
+import type { Database } from '../../src/store/database.ts'
 import type { Store } from '../../src/store/store.ts'
 import { emailsOf, forEachEngine, type Place, signup } from '../store/place.ts'
 
@@ -89,11 +91,16 @@ forEachEngine('held contacts', place => {
     const store = await here.open({ holds })
     await hold(store, visitors(3))
     let later: Promise<void> | undefined
-    const onProgress = () => {
-      later ??= hold(store, ['later@example.com'])
-    }
-    assert.equal((await here.operator.discard({}, onProgress)).done, 3)
-    await later
+    const { done } = await here.command(database => {
+      const transaction: Database['transaction'] = async (...step) => {
+        const changed = await database.transaction(...step)
+        later ??= hold(store, ['later@example.com'])
+        await later
+        return changed
+      }
+      return discard({ ...database, transaction }, {})
+    })
+    assert.equal(done, 3)
     assert.deepEqual(await heldIn(here), ['later@example.com'])
     assert.deepEqual((await here.operator.counts()).contacts.pending, 1)
     await hold(store, visitors(3))
