@@ -60,13 +60,10 @@ export function clientKey(address: string): string {
   return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${CLIENT_PREFIX}`)}/${CLIENT_PREFIX}`
 }
 
-/** Where proxies stand, and the visitors of a public service do not (RFC 1918, 3927, 4193, 4291, 6598). */
-const privateRanges = new Set(['private', 'loopback', 'linkLocal', 'uniqueLocal', 'carrierGradeNat'])
-
-/** Null for a private address, which says nothing to anybody else and may be that of a proxy. */
+/** Null for a private or reserved address, which says nothing to anybody else. */
 export function publicAddress(address: string): string | null {
   const parsed = ipaddr.process(withoutZone(address))
-  return privateRanges.has(parsed.range()) ? null : parsed.toString()
+  return parsed.range() === 'unicast' ? parsed.toString() : null
 }
 
 function trustIn(proxies: TrustedProxies): Trust {
@@ -91,18 +88,16 @@ function addressIn(item: string): string | null {
 /** RFC 4007 §11: a zone names an interface, not a host. */
 const withoutZone = (address: string): string => address.split('%', 1)[0]!
 
-/** Warns once of a proxy that TRUST_PROXY does not trust. A public address may be a visitor's, who may send any header. */
+/** Warns once of a proxy that TRUST_PROXY does not trust. */
 export function warnUntrusted(proxies: TrustedProxies, log: Logger): (request: IncomingMessage) => void {
   const { isTrusted } = clientAddresses(proxies)
   let hasWarned = false
   return ({ socket, headers }) => {
-    if (hasWarned || headers['x-forwarded-for'] === undefined) return
-    const peer = socket.remoteAddress!
-    if (isTrusted(peer) || publicAddress(peer) !== null) return
+    if (hasWarned || headers['x-forwarded-for'] === undefined || isTrusted(socket.remoteAddress!)) return
     hasWarned = true
     log.warn(
-      'A request came from a private address with X-Forwarded-For, which was ignored. If that is your proxy, all its ' +
-        'visitors share one rate limit until TRUST_PROXY counts or names it (1 for a single proxy).',
+      'X-Forwarded-For was ignored, since TRUST_PROXY does not trust its sender. If that is your proxy, all its visitors ' +
+        'share one rate limit: let TRUST_PROXY count or name it (1 for a single proxy).',
     )
   }
 }

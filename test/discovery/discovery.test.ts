@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -64,6 +65,34 @@ test('C-3, C-11…C-13, C-94: GET and HEAD of each resource have the links that 
       assert.deepEqual([answer.status, answer.headers.get('link')], [status, link], `${method} ${path}`)
       if (path === '/') assert.equal(answer.headers.get('location'), `${b}/docs/api`)
     }
+  }
+})
+
+test('C-9, C-32, C-34: a document may be kept for its time; its tag is the hash of its bytes, and spares them', async () => {
+  for (const [path, cacheControl] of [
+    ['/api/waitlist', 'public, max-age=300'],
+    [CATALOG, 'public, max-age=3600'],
+    ['/api/openapi.json', 'public, max-age=3600'],
+    ['/docs/api', 'public, max-age=3600'],
+  ] as const) {
+    const full = await request(path)
+    const etag = full.headers.get('etag')!
+    assert.equal(full.headers.get('cache-control'), cacheControl)
+    assert.equal(etag, `"${createHash('sha256').update(full.text).digest('base64url')}"`)
+    for (const ifNoneMatch of [etag, `W/${etag}`, '*', `"a",W/"b" ,\t${etag},"c"`]) {
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers, text } = await request(path, { method, headers: { 'if-none-match': ifNoneMatch } })
+        assert.deepEqual([status, text], [304, ''], `${method} ${ifNoneMatch}`)
+        for (const name of ['etag', 'cache-control', 'vary', 'link', 'access-control-allow-origin'])
+          assert.equal(headers.get(name), full.headers.get(name), name)
+        assert.deepEqual([headers.get('content-type'), headers.get('content-length')], [null, null])
+      }
+    }
+    for (const ifNoneMatch of ['"x"', etag.slice(1, -1), '', `"${etag}"`])
+      assert.equal((await request(path, { headers: { 'if-none-match': ifNoneMatch } })).status, 200, ifNoneMatch)
+    const ignored = { 'if-modified-since': new Date().toUTCString(), range: 'bytes=0-3', 'accept-encoding': 'gzip' }
+    const answer = await request(path, { headers: ignored })
+    assert.deepEqual([answer.status, answer.headers.get('content-encoding')], [200, null])
   }
 })
 
