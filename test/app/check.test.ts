@@ -149,28 +149,6 @@ describe('waitlist check', { concurrency: true }, () => {
     assert.equal(await trial(), 'ok: the key and the settings are accepted')
   })
 
-  test('reads the files that are set: a certificate that has expired, and mistakes', async t => {
-    const { cwd, check } = await listed(t)
-    const write = (name: string, content: string | Buffer) => {
-      writeFileSync(join(cwd, name), content)
-      return join(cwd, name)
-    }
-    const { cert, env } = pairIn(t)
-    const expires = new X509Certificate(readFileSync(cert)).validToDate.getTime()
-    const trial = async (days: number, domain: string, sentence: string) => {
-      t.mock.timers.enable({ apis: ['Date'], now: expires - days * 24 * HOUR })
-      const { ok, told } = await check({
-        ...env,
-        ...{ BLOCKED_DOMAINS_FILE: write('domains.txt', domain) },
-        MESSAGES_FILE: write('messages.json', JSON.stringify({ de: { [sentence]: 'x' } })),
-      })
-      t.mock.timers.reset()
-      return [ok, ...['certificate', 'email domains', 'messages'].map(what => told(what)!.is)]
-    }
-    assert.deepEqual(await trial(2, 'spam.example', 'new'), [true, 'ok', 'ok', 'ok'])
-    assert.deepEqual(await trial(-2, 'spam', 'nwe'), [false, 'wrong', 'wrong', 'wrong'])
-  })
-
   test('who is held and what was abandoned is worth a note each, and no failure', async t => {
     const { sql, check } = await listed(t)
     await sql("update delivery set state = 'abandoned', settled_at = due_at")
@@ -182,6 +160,29 @@ describe('waitlist check', { concurrency: true }, () => {
     assert.equal(told('held signups')!.why, '1; list --state held shows them')
     assert.match(told('abandoned')!.why!, /^1 for webhook; deliveries --state abandoned says why/)
   })
+})
+
+// By itself, since it sets the clock.
+test('reads the files that are set: a certificate that has expired, and mistakes', async t => {
+  const { cwd, check } = await listed(t)
+  const write = (name: string, content: string | Buffer) => {
+    writeFileSync(join(cwd, name), content)
+    return join(cwd, name)
+  }
+  const { cert, env } = pairIn(t)
+  const expires = new X509Certificate(readFileSync(cert)).validToDate.getTime()
+  const trial = async (days: number, domain: string, sentence: string) => {
+    t.mock.timers.enable({ apis: ['Date'], now: expires - days * 24 * HOUR })
+    const { ok, told } = await check({
+      ...env,
+      ...{ BLOCKED_DOMAINS_FILE: write('domains.txt', domain) },
+      MESSAGES_FILE: write('messages.json', JSON.stringify({ de: { [sentence]: 'x' } })),
+    })
+    t.mock.timers.reset()
+    return [ok, ...['certificate', 'email domains', 'messages'].map(what => told(what)!.is)]
+  }
+  assert.deepEqual(await trial(2, 'spam.example', 'new'), [true, 'ok', 'ok', 'ok'])
+  assert.deepEqual(await trial(-2, 'spam', 'nwe'), [false, 'wrong', 'wrong', 'wrong'])
 })
 
 test('without a list check says so, and prints only what is wrong when it is quiet', async t => {
