@@ -12,6 +12,7 @@ import { temporaryFolder } from './folder.ts'
 import { listening } from './port.ts'
 import { fixture } from './tls.ts'
 
+chromium.setGraphicsMode = false
 /**
  * The flags that the packed browser is meant to run with, without those that switch protections off: a test of CORS must
  * not pass because nobody checks.
@@ -116,10 +117,14 @@ export async function openPage(
   return { page, complaints, origins }
 }
 
+/** Nothing is wider than the screen. */
+export const assertFits = async (page: Page, where: string): Promise<void> =>
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), page.viewportSize()!.width, where)
+
 /** axe-core finds nothing, and nothing is wider than the screen. The page must be open with `bypassCSP`, or allow scripts. */
 export async function assertAccessible(page: Page, where: string): Promise<void> {
+  await assertFits(page, where)
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
-  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), page.viewportSize()!.width, where)
   const { violations } = await page.evaluate<axe.AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
   const found = violations.map(({ id, nodes }) => [id, ...nodes.map(node => node.html)])
   assert.deepEqual(found, [], where)
