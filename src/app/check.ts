@@ -10,7 +10,7 @@ import { TEST_SENTENCE } from '../notify/channel.ts'
 import { bytes, type ExitCode, type Io, moment, number, plain, print, toJson } from '../operate/output.ts'
 import type { Counts } from '../store/counts.ts'
 import { countAll } from '../store/counts.ts'
-import { checkIntegrity, describe } from '../store/integrity.ts'
+import { inspect } from '../store/inspect.ts'
 import type { StoreLocation } from '../store/location.ts'
 import { withDatabase } from '../store/open.ts'
 import { linksIn, openDestinations } from './adapters.ts'
@@ -165,17 +165,14 @@ function validUntil(expires: Date): string {
 /** Whether the list is there and sound, and what waits. `names`: the destinations that are set. */
 async function checkStored(store: StoreLocation, names: readonly string[]): Promise<readonly CheckResult[]> {
   try {
-    const database = await describe(store)
-    const { damage, staleLeases, size, free } = await checkIntegrity(store)
+    const { name, damage, size, free } = await inspect(store)
     if (damage !== null) throw new OperatorError(`it is damaged: ${damage}. Stop the service and restore a backup.`)
     const counts = await withDatabase(store, ({ read }) => read(countAll))
     const isFull = free !== null && free.bytes < free.needed
     const room = free && `${bytes(free.bytes)} left${isFull ? ': signups are refused' : ''}`
-    const stale = `${number(staleLeases)} were in flight when a process ended, and nobody has taken them over: is the service running?`
     return [
-      { what: 'database', is: 'ok', why: `${database} is intact, and takes ${bytes(size)}` },
+      { what: 'database', is: 'ok', why: `${name} is intact, and takes ${bytes(size)}` },
       ...(room === null ? [] : [{ what: 'disk', is: isFull ? 'wrong' : 'ok', why: room } as const]),
-      ...(staleLeases === 0 ? [] : [{ what: 'deliveries', is: 'wrong', why: stale } as const]),
       ...unfinished(counts, names),
     ]
   } catch (error) {

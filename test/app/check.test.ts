@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { X509Certificate } from 'node:crypto'
 import { closeSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { SECRET, startVerifier } from '../challenges/siteverify.fake.ts'
 import { run } from '../harness/command.ts'
 import { sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -114,23 +111,6 @@ describe('waitlist check', { concurrency: true }, () => {
     assert.match(await trial(program.baseUrl), /^wrong: .* is not reached: connect ECONNREFUSED/)
   })
 
-  test('tries the secret of a challenge', async t => {
-    const verifier = await startVerifier(t, 'turnstile')
-    const { check } = await listed(t)
-    const challenge = { CHALLENGE: 'turnstile', CHALLENGE_URL: verifier.address }
-    const trial = async (secret: string) => {
-      const { ok, told } = await check({ ...challenge, CHALLENGE_SECRET: secret })
-      const { is, why } = told('challenge turnstile')!
-      assert.equal(ok, is === 'ok')
-      return `${is}: ${why}`
-    }
-    assert.equal(await trial(SECRET), 'ok: the settings are good')
-    assert.match(
-      await trial('another'),
-      /^wrong: Turnstile says "invalid-input-secret": CHALLENGE_SECRET must belong to/,
-    )
-  })
-
   test('a provider that is down does not answer; one that refuses the key says so', async t => {
     const { check } = await listed(t)
     let status = 503
@@ -190,12 +170,4 @@ test('without a list check says so, and prints only what is wrong when it is qui
   const { code, stdout, stderr } = await run(t, cwd, ['check', '--quiet'])
   assert.deepEqual([code, stderr], [1, ''])
   assert.match(stdout, /^wrong {3}database: There is no list at data\/waitlist\.db: [^\n]*\n$/)
-})
-
-test('a check whose reader is gone is no failure', t => {
-  const entry = fileURLToPath(new URL('../../bin/waitlist.js', import.meta.url))
-  const command = 'set -o pipefail; "$0" "$1" check --json | true'
-  const options = { cwd: temporaryFolder(t), encoding: 'utf8' } as const
-  const { stderr, status } = spawnSync('bash', ['-c', command, process.execPath, entry], options)
-  assert.deepEqual([status, stderr], [1, ''], 'there is no list')
 })

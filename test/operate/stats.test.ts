@@ -62,10 +62,4 @@ describe('waitlist stats', { concurrency: true }, () => {
     assert.match(String(at), /^\d{4}-.*Z$/)
     assert.equal((deliveries as unknown[]).length, 1)
   })
-
-  test('says that there is no database', async t => {
-    const none = await run(t, temporaryFolder(t))
-    assert.equal(none.code, 1)
-    assert.match(none.stderr, /^waitlist: There is no database at /)
-  })
 })
