@@ -1,9 +1,9 @@
 import type { Config } from '../config/load.ts'
 import { ask, counted, type ExitCode, fail, type Io, misused, print } from '../operate/output.ts'
 import type { Changed } from '../store/bulk.ts'
-import type { Database } from '../store/database.ts'
+import { countContacts } from '../store/contacts.ts'
 import { withDatabase } from '../store/open.ts'
-import { countHeld, discard, type HeldFilter, release } from './store.ts'
+import { discard, type HeldFilter, release } from './store.ts'
 
 export interface DecideOptions extends Omit<HeldFilter, 'addresses'> {
   readonly all?: true
@@ -38,15 +38,10 @@ export async function discardHeld(
   const which = chosen(addresses, options)
   if (which === null) return misused(io, HOW)
   return withDatabase(store, async database => {
-    const refused = await ask(io, yes, await question(database, which))
+    const count = await database.read(tx => countContacts(tx, { ...which, state: 'held' }))
+    const refused = await ask(io, yes, `Delete ${counted(count, 'held signup')}?`)
     return refused ?? report('discarded', io, await discard(database, which))
   })
-}
-
-async function question({ read }: Database, which: HeldFilter): Promise<string> {
-  const { total, reasons } = await read(tx => countHeld(tx, which))
-  const why = reasons.map(({ reason, count }) => `${reason} ${count}`).join(', ')
-  return `Delete ${counted(total, 'held signup')}${why === '' ? '' : ` (${why})`}?`
 }
 
 const HOW =

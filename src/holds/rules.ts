@@ -1,5 +1,4 @@
-import { emailKey, type HoldReason, holdReasons, type Signup } from '../signup/contact.ts'
-import { mailboxOf } from '../store/mailbox.ts'
+import { emailKey, type Signup } from '../signup/contact.ts'
 
 /** What is held. */
 export interface HoldRules {
@@ -8,41 +7,6 @@ export interface HoldRules {
   /** Whether a signup is held for what it looks like. */
   readonly suspicious: boolean
 }
-
-/** What a store remembers of those who came before, while it decides about a candidate. */
-interface AdmissionWindow {
-  /** Whether a contact has this mailbox. */
-  mailboxExists(mailbox: string): boolean
-  /** Whether fewer than the limit were let in within the window. */
-  underLimit(): boolean
-}
-
-/** What is looked up for a candidate. */
-export interface Candidate {
-  readonly signup: Pick<Signup, 'name' | 'email' | 'unverified'>
-  /** Whether it matters what it looks like. */
-  readonly watched: boolean
-  /** Null: not known to have other spellings, or not watched. */
-  readonly mailbox: string | null
-}
-
-export function candidateOf(signup: Candidate['signup'], { suspicious }: HoldRules): Candidate {
-  return { signup, watched: suspicious, mailbox: suspicious ? mailboxOf(emailKey(signup.email)) : null }
-}
-
-type Rule = (candidate: Candidate, window: AdmissionWindow) => boolean
-
-/** Whether a candidate is held, by the reason that is stored. The first that says so counts. */
-const rules: Readonly<Record<HoldReason, Rule>> = {
-  'link-in-name': ({ signup, watched }) => watched && hasLink(signup),
-  'same-mailbox': ({ mailbox }, { mailboxExists }) => mailbox !== null && mailboxExists(mailbox),
-  unverified: ({ signup }) => signup.unverified === true,
-  'above-limit': (_, { underLimit }) => !underLimit(),
-}
-
-/** Null: the candidate is let in. */
-export const holdReasonOf = (candidate: Candidate, window: AdmissionWindow): HoldReason | null =>
-  holdReasons.find(reason => rules[reason](candidate, window)) ?? null
 
 // Each begins where a word does: a long name would otherwise be tried from every letter, for a millisecond in all.
 

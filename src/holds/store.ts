@@ -1,30 +1,32 @@
-import type { HoldReason } from '../signup/contact.ts'
+import type { HoldReason, Signup } from '../signup/contact.ts'
 import { activate, type SignupTargets } from '../store/activate.ts'
 import { type Changed, changeContacts } from '../store/bulk.ts'
-import { type ContactFilter, conditionsOf } from '../store/contacts.ts'
+import type { ContactFilter } from '../store/contacts.ts'
 import type { Database, Tx } from '../store/database.ts'
 import { mailboxOf } from '../store/mailbox.ts'
 import type { Entry, HoldReasons } from '../store/signups.ts'
-import { candidateOf, type HoldRules, holdReasonOf } from './rules.ts'
+import { type HoldRules, hasLink } from './rules.ts'
 
 /**
- * Why new signups are held, each with those before it in the batch. Batches that are stored at the same moment, which there are
- * on PostgreSQL alone, do not see each other, so a burst passes the limit by all that is in them.
+ * Why new signups are held, each with those before it in the batch; the worst reason counts. Batches that are stored at the same
+ * time, which there are on PostgreSQL alone, do not see each other, so a burst passes the limit by all that is in them.
  */
 export const holdReasons =
-  (rules: HoldRules): HoldReasons =>
+  ({ above, suspicious }: HoldRules): HoldReasons =>
   async (tx, entries) => {
-    const { above, suspicious } = rules
     const mailboxes = suspicious ? await knownMailboxes(tx, entries) : new Set<string>()
-    let recent = above === null ? 0 : await countRecent(tx, tx.now - above.time, above.count)
-    return entries.map(({ signup }) => {
-      const candidate = candidateOf(signup, rules)
-      const reason = holdReasonOf(candidate, {
-        mailboxExists: mailbox => mailboxes.has(mailbox),
-        underLimit: () => above === null || recent < above.count,
-      })
-      if (candidate.mailbox !== null) mailboxes.add(candidate.mailbox)
-      if (reason === null) recent++
+    let left = above === null ? Number.POSITIVE_INFINITY : above.count - (await countRecent(tx, above))
+    const reasonFor = (signup: Signup, mailbox: string | null): HoldReason | null => {
+      if (suspicious && hasLink(signup)) return 'link-in-name'
+      if (mailbox !== null && mailboxes.has(mailbox)) return 'same-mailbox'
+      if (signup.unverified) return 'unverified'
+      return left > 0 ? null : 'above-limit'
+    }
+    return entries.map(({ key, signup }) => {
+      const mailbox = suspicious ? mailboxOf(key) : null
+      const reason = reasonFor(signup, mailbox)
+      if (mailbox !== null) mailboxes.add(mailbox)
+      if (reason === null) left--
       return reason
     })
   }
@@ -39,11 +41,11 @@ async function knownMailboxes(tx: Tx, entries: readonly Entry[]): Promise<Set<st
   return new Set(rows.map(({ mailbox }) => mailbox))
 }
 
-/** Counts those who were let in since then, up to a limit. */
-async function countRecent(tx: Tx, since: number, limit: number): Promise<number> {
+/** Counts those who were let in lately, up to the limit. */
+async function countRecent(tx: Tx, { count, time }: NonNullable<HoldRules['above']>): Promise<number> {
   const [row] = await tx.all<{ count: number }>(
     "select count(*) as count from (select 1 from contact where created_at > $1 and state <> 'held' limit $2) as recent",
-    [since, limit],
+    [tx.now - time, count],
   )
   return row!.count
 }
@@ -66,24 +68,3 @@ export const discard = (database: Database, filter: HeldFilter): Promise<Changed
   changeContacts(database, { ...filter, state: 'held' }, (tx, numbers) =>
     tx.run(`delete from contact where ${tx.dialect.among('number', '$1')} and state = 'held'`, [numbers]),
   )
-
-interface HeldCounts {
-  readonly total: number
-  /** When the first of them signed up; null: there is none. */
-  readonly since: Date | null
-  /** The largest first. */
-  readonly reasons: readonly { readonly reason: HoldReason; readonly count: number }[]
-}
-
-export async function countHeld(tx: Tx, filter: HeldFilter): Promise<HeldCounts> {
-  const { where, values } = conditionsOf({ ...filter, state: 'held' }, tx.dialect)
-  const reasons = await tx.all<{ reason: HoldReason; count: number; since: number }>(
-    `select reason, count(*) as count, min(created_at) as since from contact ${where} group by 1 order by 2 desc, 1`,
-    values,
-  )
-  return {
-    total: reasons.reduce((sum, { count }) => sum + count, 0),
-    since: reasons.length === 0 ? null : new Date(Math.min(...reasons.map(({ since }) => since))),
-    reasons: reasons.map(({ reason, count }) => ({ reason, count })),
-  }
-}

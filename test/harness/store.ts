@@ -1,6 +1,6 @@
 import type { Config } from '../../src/config/load.ts'
 import { erase, type Traces, tracesOf } from '../../src/erase/store.ts'
-import { countHeld, discard, type HeldFilter, holdReasons, release } from '../../src/holds/store.ts'
+import { discard, type HeldFilter, holdReasons, release } from '../../src/holds/store.ts'
 import { type ImportOptions, type ImportRow, importContacts } from '../../src/import/store.ts'
 import { countInvitable, type InvitationTargets, invitationOf, invite } from '../../src/invite/store.ts'
 import type { SignupTargets } from '../../src/store/activate.ts'
@@ -64,7 +64,6 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
         if (traces !== undefined) await database.truncateLog()
         return traces
       }),
-    countHeld: (filter: HeldFilter) => reading(tx => countHeld(tx, filter)),
     release: (filter: HeldFilter, targets: SignupTargets) => using(database => release(database, filter, targets)),
     discard: (filter: HeldFilter) => using(database => discard(database, filter)),
     countInvitable: (filter: ContactFilter, most?: number) => reading(tx => countInvitable(tx, filter, most)),

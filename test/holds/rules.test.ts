@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import fc from 'fast-check'
-import { candidateOf, hasLink, holdReasonOf } from '../../src/holds/rules.ts'
+import { hasLink } from '../../src/holds/rules.ts'
 
 const names = `
 Ada Lovelace|J.R. Smith|J.R.R. Tolkien|Dr.Who|Dr. Who|Dr.Müller|Prof.Dr. Anna Schmidt|Anna-Lena O'Neil|Jean.Pierre|jean.pierre
@@ -58,36 +58,5 @@ describe('an address or a link in a name', () => {
     assert.equal(own('x.booking.com', 'anna@booking.com'), true)
     assert.equal(own('booking.com/eve', 'anna@booking.com'), true)
     assert.equal(own('booking.com evil.com', 'anna@booking.com'), true)
-  })
-})
-
-describe('the reason to hold', () => {
-  const rules = { above: { count: 5, time: 1_000 }, suspicious: true }
-  const open = { mailboxExists: () => false, underLimit: () => true }
-  const who = { name: 'Ada', email: 'Ada@X.Example.com', unverified: undefined }
-
-  test('each rule alone', () => {
-    const reason = (signup: Partial<typeof who> | { unverified: true }, window = {}, given = {}) => {
-      const all = { ...rules, ...given }
-      return holdReasonOf(candidateOf({ ...who, ...signup }, all), { ...open, ...window })
-    }
-    const full = { underLimit: () => false }
-    const known = { mailboxExists: () => true }
-    assert.equal(reason({}), null)
-    assert.equal(reason({ unverified: true }, {}, { suspicious: false }), 'unverified')
-    assert.equal(reason({ name: 'evil.com' }), 'link-in-name')
-    assert.equal(reason({ name: 'evil.com' }, {}, { suspicious: false }), null)
-    assert.equal(reason({ email: 'a.da@gmail.com' }, known), 'same-mailbox')
-    assert.equal(reason({ email: 'a.da@gmail.com' }, known, { suspicious: false }), null)
-    assert.equal(reason({}, known), null)
-    assert.equal(reason({}, full), 'above-limit')
-  })
-
-  test('of several the worst: who is released after an outage of the verifier has no link', () => {
-    const reason = (given: object, rooms = open) =>
-      holdReasonOf(candidateOf({ ...who, unverified: true, ...given }, rules), { ...open, ...rooms })
-    assert.equal(reason({ name: 'evil.com' }), 'link-in-name')
-    assert.equal(reason({ email: 'a.da@gmail.com' }, { ...open, mailboxExists: () => true }), 'same-mailbox')
-    assert.equal(reason({}, { ...open, underLimit: () => false }), 'unverified')
   })
 })
