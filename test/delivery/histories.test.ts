@@ -21,8 +21,8 @@ import { isSlow } from '../harness/environment.ts'
 import { quickFolder } from '../harness/folder.ts'
 import { storeAt } from '../harness/store.ts'
 import { signup } from '../store/place.ts'
-import { type Abilities, type LineName, lineNames, outside, type Trouble, troubles } from './histories/outside.ts'
-import { type Fate, fates, type Moment, startProcesses, type Work } from './histories/processes.ts'
+import { type Abilities, lineNames, outside, troubles } from './histories/outside.ts'
+import { type Fate, fates, startProcesses, type Work } from './histories/processes.ts'
 import { type Time, virtualTime } from './histories/time.ts'
 
 const { HISTORIES = isSlow ? '2000' : '60', HISTORY = '{}' } = process.env
@@ -37,9 +37,8 @@ const START = Date.parse('2100-07-18T09:30:00Z')
 /** A visitor, and what was answered: nothing as long as nothing came, `failed` when the store did. */
 interface Visit {
   readonly email: string
-  /** Moments in the order of the history. */
-  readonly from: number
-  to: number
+  /** The command of the history. */
+  readonly round: number
   told: Joined['is'] | 'failed' | 'nothing'
 }
 
@@ -92,9 +91,9 @@ function createWorld(place: Place, time: Time, abilities: Abilities, domain: str
   const stored = new Set<string>()
   /** Addresses of contacts that were taken off the list, as the vendor refused them. */
   const removed = new Set<string>()
-  /** When the owner added an address by hand, as a moment of the history. */
+  /** The command by which the owner added an address. */
   const owned = new Map<string, number>()
-  let moment = 0
+  let round = 0
   const processes = startProcesses({
     time,
     store: place.store,
@@ -106,18 +105,16 @@ function createWorld(place: Place, time: Time, abilities: Abilities, domain: str
   return {
     ...{ place, time, processes, outside: others, faults, visits, stored, removed, owned, domain },
     own(email: string) {
-      if (others.add(email)) owned.set(email, ++moment)
+      if (others.add(email)) owned.set(email, ++round)
     },
-    visit(typed: string): Work {
-      const parsed = signup('Ada Lovelace', typed)
-      const visit: Visit = {
-        email: emailKey(parsed.email),
-        from: ++moment,
-        to: Number.POSITIVE_INFINITY,
-        told: 'nothing',
-      }
-      visits.push(visit)
-      return processes.visit(parsed, told => Object.assign(visit, { told, to: ++moment }))
+    /** Visitors who come at once. */
+    visit(...emails: readonly string[]): Work[] {
+      round++
+      return emails.map(email => {
+        const visit: Visit = { email, round, told: 'nothing' }
+        visits.push(visit)
+        return processes.visit(signup('Ada Lovelace', email), told => Object.assign(visit, { told }))
+      })
     },
   }
 }
@@ -132,39 +129,23 @@ const command = (text: string, run: (world: World) => unknown): Command => ({
 
 const people = ['ada', 'bob', 'cyd', 'dot'] as const
 const person = fc.constantFrom(...people)
-/** The same address, however it is typed. */
-const spellings: readonly ((address: string) => string)[] = [
-  address => address,
-  address => address.toUpperCase(),
-  address => ` ${address}\t`,
-]
-const typed = fc.record({ who: person, spelling: fc.nat(spellings.length - 1) })
+/** At once, while calls are on their way, and when leases have ended. */
+const delays = [0, 10, 60 * SECOND] as const
+const loops = ['handOvers', 'outboxes'] as const
+const steps = fc.array(fc.record({ what: fc.constantFrom(...loops), after: fc.constantFrom(...delays) }), {
+  maxLength: 4,
+})
 
-/** While calls are on their way. */
-const MEANWHILE = 10
-const meanwhiles = ['handOvers', 'outboxes', 'sleepers wake up'] as const
-const work = (what: (typeof meanwhiles)[number], { processes }: World, after: number): Work[] =>
-  what === 'sleepers wake up' ? processes.wake(after) : processes.step(what, after)
-
-const signups = fc
-  .record({
-    visitors: fc.array(typed, { minLength: 1, maxLength: 3 }),
-    meanwhile: fc.subarray([...meanwhiles]),
-    after: fc.constantFrom(0, MEANWHILE),
-  })
-  .map(({ visitors, meanwhile, after }) => {
-    const who = visitors.map(({ who, spelling }) => `${who}${"'".repeat(spelling)}`).join(', ')
-    const and = meanwhile.map(what => `, ${what}${after === 0 ? '' : ' meanwhile'}`).join('')
-    return command(`${who} sign up${and}`, world => {
-      const visits = visitors.map(({ who, spelling }) => world.visit(spellings[spelling]!(`${who}@${world.domain}`)))
-      return world.processes.through(...visits, ...meanwhile.flatMap(what => work(what, world, after)))
-    })
-  })
-
-/** Also twice at the same time. */
-const loops = fc
-  .subarray([...meanwhiles, ...meanwhiles], { minLength: 1 })
-  .map(all => command(all.join(', '), world => world.processes.through(...all.flatMap(what => work(what, world, 0)))))
+/** Visitors sign up, while processes look for what is due; or one of the two. */
+const work = fc.record({ visitors: fc.array(person, { maxLength: 3 }), steps }).map(({ visitors, steps }) => {
+  const looks = steps.map(({ what, after }) => `${what} after ${after} ms`)
+  return command(`${visitors.join(', ')} sign up; ${looks.join(', ')}`, ({ processes, domain, ...world }) =>
+    processes.through(
+      ...world.visit(...visitors.map(who => `${who}@${domain}`)),
+      ...steps.flatMap(({ what, after }) => processes.step(what, after)),
+    ),
+  )
+})
 
 const clock = fc
   .constantFrom(SECOND, 3 * SECOND, 15 * SECOND, 61 * SECOND, 600 * SECOND, 3 * HOUR, 25 * HOUR, 96 * HOUR)
@@ -195,35 +176,10 @@ const recovery = fc
   .map(line => command(`${line}: answers again`, ({ outside }) => outside.lines[line].always(null)))
 
 const fate = fc
-  .constantFrom(
-    ...(Object.keys(fates) as Fate['what'][]).flatMap(what => fates[what].map((at): Fate => ({ what, at }))),
-  )
-  .map(fate => command(`the process ${fate.what} ${fate.at}`, ({ processes }) => processes.destine(fate)))
-const restart = fc.constant(command('the process is started again', ({ processes }) => processes.restart()))
-
-/** Falls asleep with an answer, mostly for longer than it had the contact or the delivery. */
-const oversleeping = fc
-  .record({
-    who: person,
-    line: fc.constantFrom<LineName>('creating', 'receiving'),
-    what: fc.constantFrom<Trouble | null>(null, ...troubles),
-    wait: fc.constantFrom(SECOND, 61 * SECOND, 61 * SECOND),
-  })
-  .map(({ who, line, what, wait }) =>
-    command(`for ${wait / SECOND} s it sleeps over ${who} (${line}: ${what ?? 'well'})`, async world => {
-      const { processes } = world
-      const asleep: Fate = { what: 'sleeps', at: 'before settle' satisfies Moment }
-      world.outside.lines[line].next(what)
-      if (line === 'creating') processes.destine(asleep)
-      await processes.through(world.visit(`${who}@${world.domain}`))
-      if (line !== 'creating') {
-        processes.destine(asleep)
-        await processes.through(...processes.step('outboxes'))
-      }
-      processes.destine(null)
-      await processes.pass(wait)
-    }),
-  )
+  .constantFrom(...(Object.keys(fates) as Fate['what'][]))
+  .chain(what => fc.constantFrom(...fates[what].map((at): Fate => ({ what, at }))))
+  .map(fate => command(`a process ${fate.what} ${fate.at}`, ({ processes }) => processes.destine(fate)))
+const restart = fc.constant(command('the processes are started again', ({ processes }) => processes.restart()))
 
 /** A wise owner looks at the vendor before asking for a start that may have happened. */
 async function replay({ place, outside, domain }: World): Promise<void> {
@@ -234,10 +190,8 @@ async function replay({ place, outside, domain }: World): Promise<void> {
 }
 
 const any = fc.oneof(
-  { weight: 300, arbitrary: signups },
-  { weight: 250, arbitrary: loops },
+  { weight: 550, arbitrary: work },
   { weight: 150, arbitrary: clock },
-  { weight: 100, arbitrary: oversleeping },
   { weight: 150, arbitrary: happens('next') },
   { weight: 200, arbitrary: fate },
   { weight: 60, arbitrary: fc.constant(command('the owner replays', replay)) },
@@ -262,8 +216,6 @@ async function comeToRest(world: World): Promise<void> {
     outside.lines[name].next(null)
     outside.lines[name].always(null)
   }
-  await complete()
-  await processes.through(...processes.wake(0))
   await complete()
   await replay(world)
   await complete()
@@ -322,9 +274,8 @@ function judge(world: World, email: string): void {
   if (told('new').length === 1) assert.equal(events, 1, `${email} was told that it is new`)
   for (const known of told('known')) {
     // Somebody signed up before, or at the same time; or the owner had it.
-    const others = told('new', 'kept', 'lost', 'nothing', 'failed').some(other => other.from < known.to)
-    const earlier = told('known').some(other => other.to < known.from)
-    const reason = others || earlier || (owned.get(email) ?? Number.POSITIVE_INFINITY) < known.to
+    const others = visits.some(each => each !== known && each.told !== 'refused' && each.round <= known.round)
+    const reason = others || (owned.get(email) ?? Number.POSITIVE_INFINITY) < known.round
     assert.ok(reason, `${email} was told on its first signup that it is known`)
   }
 }

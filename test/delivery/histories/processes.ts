@@ -15,7 +15,7 @@ type Call = 'admit' | 'claim' | 'settle' | 'create' | 'deliver'
 export type Moment = `${'before' | 'after'} ${Call}`
 const both = (...calls: readonly Call[]) => calls.flatMap((call): Moment[] => [`before ${call}`, `after ${call}`])
 
-/** What can happen to a process, and when. It sleeps when its machine does: longer, perhaps, than its leases. */
+/** What can happen to a process, and when. It sleeps when its machine does: longer than its leases. */
 export const fates = {
   dies: both('admit', 'claim', 'settle', 'create', 'deliver'),
   sleeps: ['before settle'],
@@ -26,14 +26,16 @@ export interface Fate {
   readonly at: Moment
 }
 
+/** Milliseconds. */
+const SLEEP = 61_000
+
 type Loop = Pick<Worker<DeliveryResult>, 'once'>
 
 interface Process {
   visit(signup: Signup): Promise<Joined>
-  readonly handOvers: Loop
+  readonly handOvers: readonly Loop[]
   readonly outboxes: readonly Loop[]
-  state(): 'alive' | 'dead' | 'asleep'
-  wake(): void
+  isDead(): boolean
   /** Whatever it was about ends where it is. */
   end(): void
 }
@@ -56,25 +58,26 @@ export interface Parts {
 }
 
 const never = () => new Promise<never>(() => {})
-const leave = new AbortController().signal
+const { signal } = new AbortController()
 
 /** The business with the real store and everything that it keeps in memory. */
 function startProcess(
-  { store, outside, fault, stored, settled }: Parts,
+  { time, store, outside, fault, stored, settled }: Parts,
   fate: (at: Moment) => Fate['what'] | undefined,
   leases: Map<number, string>,
 ): Process {
-  let state: ReturnType<Process['state']> = 'alive'
-  let awake = Promise.withResolvers<void>()
+  let isDead = false
+  let awake: Promise<unknown> = Promise.resolve()
 
   async function live(at: Moment): Promise<void> {
-    if (state === 'dead') await never()
-    if (state === 'asleep') await awake.promise
+    await awake
+    if (isDead) await never()
     const what = fate(at)
     if (what === undefined) return
     if (what === 'is refused by the store') throw new StoreUnavailable('as the history wants it')
-    state = what === 'dies' ? 'dead' : 'asleep'
-    await (what === 'dies' ? never() : awake.promise)
+    if (what === 'sleeps') awake = time.pause(SLEEP)
+    else isDead = true
+    await (isDead ? never() : awake)
   }
 
   async function ask<Answer>(call: Call, make: () => Promise<Answer>): Promise<Answer> {
@@ -103,11 +106,12 @@ function startProcess(
     settle: (delivery, settlement) =>
       ask('settle', async () => {
         const wasHeld = await store.settle(delivery, settlement)
+        if (!wasHeld) return false
         // Only the last to be given a lease may end it, and once.
-        if (wasHeld && leases.get(delivery.number) !== delivery.token) fault('a lease that was lost was ended')
-        if (wasHeld) settled(delivery, settlement)
-        if (wasHeld) leases.delete(delivery.number)
-        return wasHeld
+        if (leases.get(delivery.number) !== delivery.token) fault('a lease that was lost was ended')
+        settled(delivery, settlement)
+        leases.delete(delivery.number)
+        return true
       }),
   }
   const log = { info() {}, warn() {}, error() {} }
@@ -117,22 +121,15 @@ function startProcess(
   const handing = handover({ ...provider, create }, 'the vendor', common)
 
   return {
-    visit: signup =>
-      join(signup, { ...common, handOver: handing, timeout: TIMEOUT, inBackground: null, signal: leave }),
-    handOvers: handing,
+    visit: signup => join(signup, { ...common, handOver: handing, timeout: TIMEOUT, inBackground: null, signal }),
+    handOvers: [handing],
     outboxes: destinations.map(destination => {
       const deliver: Destination['deliver'] = (...all) => ask('deliver', () => destination.deliver(...all))
       return eventWorker({ ...destination, deliver }, destination.name, common)
     }),
-    state: () => state,
-    wake() {
-      if (state !== 'asleep') return
-      state = 'alive'
-      awake.resolve()
-      awake = Promise.withResolvers()
-    },
+    isDead: () => isDead,
     end() {
-      state = 'dead'
+      isDead = true
     },
   }
 }
@@ -167,12 +164,12 @@ async function quiet(): Promise<void> {
   } while (asked.size > 0)
 }
 
-/** All processes over one store: mostly one; more when some slept for a while. */
+/** Two processes over one store, each of which is started again when it has died. */
 export function startProcesses(parts: Parts) {
   const { time, fault } = parts
   const leases = new Map<number, string>()
   let destined: Fate | null = null
-  let asleep: Work[] = []
+  let visits = 0
 
   function fate(at: Moment): Fate['what'] | undefined {
     if (destined?.at !== at) return undefined
@@ -181,26 +178,11 @@ export function startProcesses(parts: Parts) {
     return what
   }
   const start = () => startProcess({ ...parts, store: tracked(parts.store) }, fate, leases)
-  let running = [start()]
+  let running = [start(), start()]
 
   /** The store refuses, now and then, since the history wants it. Everything else is a fault. */
   const failed = (error: Error): void => {
     if (!(error instanceof StoreUnavailable)) fault(String(error))
-  }
-
-  async function finish(work: readonly Work[]): Promise<void> {
-    const left = new Set(work)
-    for (const each of work) void each.done.then(() => left.delete(each))
-    for (let turns = 0; turns < PATIENCE; turns++) {
-      await quiet()
-      if (left.size > 0 && time.next()) continue
-      for (const each of left) {
-        if (each.by.state() === 'alive') throw new Error('something waits for what never comes')
-        if (each.by.state() === 'asleep') asleep.push(each)
-      }
-      return
-    }
-    throw new Error('something does not come to an end')
   }
 
   return {
@@ -208,9 +190,9 @@ export function startProcesses(parts: Parts) {
     destine(fate: Fate | null) {
       destined = fate
     },
-    /** A visitor comes. */
+    /** A visitor comes to one of them. */
     visit(signup: Signup, over: (told: Joined['is'] | 'failed') => void): Work {
-      const by = running.at(-1)!
+      const by = running[visits++ % running.length]!
       const notStored = (error: Error): void => {
         over('failed')
         failed(error)
@@ -220,7 +202,7 @@ export function startProcesses(parts: Parts) {
     /** One step of these loops of every process, after this time. */
     step: (what: 'handOvers' | 'outboxes', after = 0): Work[] =>
       running.flatMap(by =>
-        [by[what]].flat().map(({ once }) => ({
+        by[what].map(({ once }) => ({
           by,
           done: time
             .pause(after)
@@ -228,27 +210,23 @@ export function startProcesses(parts: Parts) {
             .then(() => {}, failed),
         })),
       ),
-    /** Lets time pass until this work is over, or whoever does it is dead or asleep. Somebody is running afterwards. */
+    /** Lets time pass until this work is over, or whoever does it is dead. */
     async through(...work: readonly Work[]) {
-      await finish(work)
-      running = running.filter(process => process.state() === 'alive')
-      if (running.length === 0) running = [start()]
+      const left = new Set(work)
+      for (const each of work) void each.done.then(() => left.delete(each))
+      let turns = 0
+      do {
+        if (turns++ > PATIENCE) throw new Error('something does not come to an end')
+        await quiet()
+      } while (left.size > 0 && time.next())
+      if ([...left].some(({ by }) => !by.isDead())) throw new Error('something waits for what never comes')
+      running = running.map(process => (process.isDead() ? start() : process))
     },
     pass: (milliseconds: number) => time.pass(milliseconds, quiet),
-    /** Ends all but those that sleep, and starts one. */
+    /** What they keep, to be stored later, ends with them. */
     restart() {
-      // What one keeps, to be stored later, ends with it.
       for (const process of running) process.end()
-      running = [start()]
-    },
-    /** Wakes every process that sleeps, after this time. They go on where they were. */
-    wake(after: number): Work[] {
-      const work = asleep
-      asleep = []
-      const woken = [...new Set(work.map(({ by }) => by))]
-      running = [...woken, ...running]
-      for (const process of woken) void time.pause(after).then(process.wake)
-      return work
+      running = [start(), start()]
     },
   }
 }
