@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { parseEnv, promisify } from 'node:util'
 import { signupCommand } from '../src/app/serve.ts'
 import { readConfig } from '../src/config/load.ts'
-import { allVendors, vendorNames } from '../src/providers/list.ts'
+import { vendorNames, vendorOf } from '../src/providers/list.ts'
 import { anchorsOf, blocksOf, documents, linksIn, root, textOf } from './documents.ts'
 import { commandsIn } from './harness/command.ts'
 import { checkout, npmStart } from './harness/npm.ts'
@@ -109,9 +109,8 @@ test('every example of settings is accepted, without a warning, but for its samp
 })
 
 test('docs/providers.md has the settings of each provider', async () => {
-  const vendors = await allVendors()
   for (const name of vendorNames) {
-    const { title, settings } = vendors[name]
+    const { title, settings } = await vendorOf(name)
     const part = textOf('docs/providers.md').split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? ''
     assert.ok(part.includes(`\`PROVIDER=${name}\``), title)
     const rows = Object.entries(settings).map(([setting, { required, default: standard, meaning, where }]) => {

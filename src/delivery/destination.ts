@@ -1,4 +1,4 @@
-import type { Failure } from '../http-client/call.ts'
+import { type Failure, failureOf, type Reply } from '../http-client/call.ts'
 import type { Contact, EventKind, WaitlistEvent } from '../signup/contact.ts'
 
 /** What became of an event. */
@@ -8,6 +8,13 @@ export type DeliveryResult =
   | { readonly is: 'refused'; readonly why: string }
   /** `recipientOnly`: it says nothing about other events. */
   | (Failure & { readonly recipientOnly?: true })
+
+/** What an answer to an event means. Any other 4xx is about the address, the secret or our settings. */
+export function resultOf(reply: Reply): DeliveryResult {
+  if (reply.is === 'ok') return { is: 'delivered' }
+  const isRefused = [400, 413, 422].includes(reply.status)
+  return isRefused ? { is: 'refused', why: reply.why } : failureOf(reply)
+}
 
 /** Who is notified of a contact's events, one by one: the provider's automation, a webhook, or the contact by mail. */
 export interface Destination {

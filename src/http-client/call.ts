@@ -122,15 +122,11 @@ function meaning(status: number, safe: boolean, why: string, headers: Headers) {
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/**
- * The milliseconds that an answer asks us to wait: seconds or a date (RFC 9110 §10.2.3), or, as some send it, a time in
- * seconds since 1970.
- */
+/** The milliseconds that an answer asks us to wait: it says seconds, or a date (RFC 9110 §10.2.3). */
 function waitOf(headers: Headers): number | undefined {
   for (const name of ['retry-after', 'ratelimit-reset', 'x-sib-ratelimit-reset']) {
     const text = String(headers[name] ?? '')
-    const seconds = Number(text || Number.NaN)
-    const wait = seconds < 1e9 ? seconds * 1_000 : (seconds * 1_000 || Date.parse(text)) - Date.now()
+    const wait = Number(text) * 1_000 || Date.parse(text) - Date.now()
     if (Number.isFinite(wait)) return Math.max(0, wait)
   }
   return undefined

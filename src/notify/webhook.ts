@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
-import type { OwnDestination } from '../delivery/destination.ts'
+import { type OwnDestination, resultOf } from '../delivery/destination.ts'
 import { call, deadline, failureOf, type Reply } from '../http-client/call.ts'
 import { newsKinds } from '../signup/contact.ts'
 
@@ -13,8 +13,6 @@ interface WebhookSettings {
 
 /** Milliseconds for one attempt. */
 const TIMEOUT = 15_000
-/** Any other 4xx is about the secret, the address or the receiver. */
-const REFUSALS = [400, 413, 422]
 
 /** What of a webhook's address may be a secret. */
 export const secretsIn = (url: string): readonly string[] => {
@@ -47,9 +45,7 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
     async deliver({ id, name: type, at: timestamp, contact, code }, signal) {
       const { id: contactId, name, email, createdAt, source } = contact
       const data = { id: contactId, name, email, createdAt, source, code }
-      const reply = await send('call the webhook', id, { type, timestamp, data }, signal)
-      if (reply.is === 'refused' && REFUSALS.includes(reply.status)) return { is: 'refused', why: reply.why }
-      return reply.is === 'ok' ? { is: 'delivered' } : failureOf(reply)
+      return resultOf(await send('call the webhook', id, { type, timestamp, data }, signal))
     },
     /** Sends a message of a type that receivers do not know, and therefore ignore. */
     async check(signal) {

@@ -24,12 +24,6 @@ export const vendorNames = Object.keys(files) as readonly VendorName[]
 
 export const vendorOf = (name: VendorName): Promise<Vendor> => files[name]()
 
-/** For what names the settings of all. A start without a provider must not need it. */
-export async function allVendors(): Promise<Readonly<Record<VendorName, Vendor>>> {
-  const all = await Promise.all(vendorNames.map(async name => [name, await vendorOf(name)]))
-  return Object.fromEntries(all)
-}
-
 /** How the names of a vendor's settings begin. */
 export const prefixOf = (name: VendorName): string => `${name.toUpperCase()}_`
 

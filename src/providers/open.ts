@@ -1,4 +1,4 @@
-import type { Creation, DeliveryResult, Provider } from '../delivery/destination.ts'
+import { type Creation, type Provider, resultOf } from '../delivery/destination.ts'
 import { call, deadline, failureOf } from '../http-client/call.ts'
 import { type Contact, EMAIL_PATTERN, emailKey } from '../signup/contact.ts'
 import { automatedEvents, type Choice } from './list.ts'
@@ -21,9 +21,8 @@ export function openProvider(choice: Choice): Provider {
   function attempt(milliseconds: number, stop: AbortSignal): Api {
     const signal = deadline(milliseconds, stop)
     const { base, headers } = vendor.connect(settings)
-    const send: Api['send'] = async ({ path, ...request }) => {
-      return call({ ...request, url: base + path, headers: { ...headers, ...request.headers }, secrets, signal })
-    }
+    const send: Api['send'] = ({ path, ...request }) =>
+      call({ ...request, url: base + path, headers: { ...headers, ...request.headers }, secrets, signal })
     return {
       ...{ settings, fields, send },
       get: (action, path) => send({ action, method: 'GET', path }),
@@ -59,12 +58,9 @@ export function openProvider(choice: Choice): Provider {
             events,
             repeatable: vendor.repeatable,
             concurrency: 8,
-            async deliver({ contact, ...event }, stop): Promise<DeliveryResult> {
+            async deliver({ contact, ...event }, stop) {
               const api = attempt(AUTOMATION_TIMEOUT, stop)
-              const reply = await vendor.notify!({ ...event, contact: lowerCase(contact) }, api)
-              if (reply.is === 'ok') return { is: 'delivered' }
-              const isRefused = reply.is === 'refused' && [400, 413, 422].includes(reply.status)
-              return isRefused ? { is: 'refused', why: reply.why } : failureOf(reply)
+              return resultOf(await vendor.notify!({ ...event, contact: lowerCase(contact) }, api))
             },
           },
     async remove(email, stop) {
@@ -80,6 +76,7 @@ export function openProvider(choice: Choice): Provider {
       const { get } = attempt(CHECK_TIMEOUT, stop)
       for (const path of vendor.check(settings)) {
         const reply = await get(`look at ${path}`, path)
+        if (reply.status >= 500) return { ...failureOf(reply), why: `it does not answer (${reply.status})` }
         if (reply.is !== 'ok') return failureOf(reply)
       }
       return null

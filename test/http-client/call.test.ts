@@ -60,17 +60,13 @@ describe('an answer', () => {
   const answers: readonly [status: number, headers: Record<string, string>, body: string, is: string, json: unknown][] =
     [
       [200, {}, '{"id":"ü"}', 'ok', { id: 'ü' }],
-      [201, { 'content-type': 'text/html' }, '<p>Welcome', 'ok', undefined],
       [204, {}, '', 'ok', undefined],
       [302, { location: 'https://elsewhere.example' }, '', 'misconfigured', undefined],
       [400, {}, '{"message":"ADA@example.com is odd"}', 'refused', { message: 'ADA@example.com is odd' }],
       [401, {}, `the key ${KEY} is bad`, 'misconfigured', undefined],
       [403, {}, 'null', 'misconfigured', null],
       [404, {}, '{"id":"1', 'refused', undefined],
-      [408, {}, '', 'unreachable', undefined],
-      [425, {}, '', 'unreachable', undefined],
       [500, {}, 'ada%40example.com broke it', 'in doubt', undefined],
-      [502, {}, '<h1>Bad Gateway', 'in doubt', undefined],
       [503, {}, '', 'unreachable', undefined],
     ]
   for (const [status, headers, body, is, json] of answers) {
@@ -94,6 +90,7 @@ describe('an answer', () => {
   const waits: readonly [status: number, headers: Record<string, string>, is: string, seconds?: number][] = [
     [429, {}, 'rate limited', 5],
     [429, { 'retry-after': '7' }, 'rate limited', 7],
+    [429, { 'retry-after': '0' }, 'rate limited', 0],
     [429, { 'retry-after': 'soon', 'ratelimit-reset': '1.5' }, 'rate limited', 1.5],
     [429, { 'x-sib-ratelimit-reset': '9' }, 'rate limited', 9],
     [429, { 'retry-after': 'Sat, 21 Nov 2020 12:00:10 GMT' }, 'rate limited', 0],
@@ -106,29 +103,13 @@ describe('an answer', () => {
       assert.deepEqual([outcome(reply), 'retryAfter' in reply && reply.retryAfter], [is, seconds! * 1_000])
     })
   }
-
-  test('may ask to wait until a time in seconds since 1970', async t => {
-    const until = Math.ceil(Date.now() / 1_000) + 600
-    const { url } = await serving(t, response => response.writeHead(429, { 'ratelimit-reset': until }).end())
-    const reply = await create(url)
-    assert.ok(reply.is === 'rate limited' && reply.retryAfter > 500_000 && reply.retryAfter <= 601_000)
-  })
 })
 
 /** What a server does once it has read the whole request, and so may have done what it was asked to. */
 const afterReading: Readonly<Record<string, Deed>> = {
   'resets the connection': response => response.socket?.resetAndDestroy(),
-  'floods with header fields': response => {
-    for (let i = 0; i < 100; i++) response.setHeader(`x-flood-${i}`, 'x'.repeat(1_000))
-    response.end('{}')
-  },
   'speaks something else': response => response.socket?.end('+OK POP3 ready\r\n'),
-  'switches protocols': response => response.socket?.end('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n'),
   'says nothing': () => {},
-  'sends interim answers only': response => {
-    const timer = setInterval(() => response.writeProcessing(), 20)
-    response.on('close', () => clearInterval(timer))
-  },
 }
 
 describe('a call that arrived and was not answered is in doubt', () => {
@@ -154,18 +135,9 @@ describe('a call that arrived and was not answered is in doubt', () => {
 describe('a 2xx whose body does not arrive is ok, without a body', () => {
   const bodies: Readonly<Record<string, Deed>> = {
     'too long': response => response.end(JSON.stringify({ id: 'x'.repeat(100_000) })),
-    'too long, in chunks': response => {
-      for (let i = 0; i < 100; i++) response.write('x'.repeat(1_000))
-      response.end()
-    },
     'cut off': response => {
       response.writeHead(200, { 'content-length': '100' }).write('{"id":')
       setTimeout(() => response.socket?.resetAndDestroy(), 50)
-    },
-    dripping: response => {
-      response.writeHead(200)
-      const timer = setInterval(() => response.write(' '), 20)
-      response.on('close', () => clearInterval(timer))
     },
   }
   for (const [what, deed] of Object.entries(bodies)) {
@@ -194,12 +166,6 @@ describe('a call that was not sent is unreachable: certainly without effect', ()
   test('a process that stops', async t => {
     const { url, received } = await serving(t, response => response.end('{}'))
     assert.equal(outcome(await create(url, { signal: AbortSignal.abort() })), 'unreachable')
-    assert.deepEqual(received, [])
-  })
-
-  test('TLS spoken to a port without', async t => {
-    const { url, received } = await serving(t, response => response.end('{}'))
-    assert.equal(outcome(await create(url.replace('http:', 'https:'))), 'unreachable')
     assert.deepEqual(received, [])
   })
 

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { allVendors, vendorNames } from '../../src/providers/list.ts'
+import { vendorNames, vendorOf } from '../../src/providers/list.ts'
 import { providerFields } from '../../src/providers/vendor.ts'
 import { mistakesIn } from '../harness/service.ts'
 
-const vendors = await allVendors()
-describe('the settings of the providers', () => {
+describe('the settings of the providers', async () => {
   for (const name of vendorNames) {
-    const { settings, title } = vendors[name]
+    const { settings, title, takesFields } = await vendorOf(name)
 
     test(`${name}: what is missing is named, with where to find it`, async () => {
       const needed = Object.entries(settings).filter(([, { required }]) => required)
@@ -34,7 +33,7 @@ describe('the settings of the providers', () => {
 
     test(`${name}: fields are taken or refused`, async () => {
       const mistakes = await mistakesIn({ PROVIDER: name, PROVIDER_FIELDS: 'plan=early' })
-      assert.equal(mistakes.join().includes(`PROVIDER_FIELDS cannot be used with ${title}`), !vendors[name].takesFields)
+      assert.equal(mistakes.join().includes(`PROVIDER_FIELDS cannot be used with ${title}`), !takesFields)
     })
   }
 
