@@ -24,6 +24,8 @@ export async function main(
   io: Io = process,
   env: Environment = process.env,
 ): Promise<ExitCode> {
+  // What it writes are names and addresses.
+  process.umask(0o077)
   try {
     let code: ExitCode = 0
     const program = commands(io, env, result => {

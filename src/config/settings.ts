@@ -3,7 +3,7 @@ import { httpUrl, isPrivate } from '../http-client/addresses.ts'
 import { inviteLink, mailbox, smtpUrl } from '../mail/settings.ts'
 import { vendorNames } from '../providers/list.ts'
 import { providerFields } from '../providers/vendor.ts'
-import { readStoreLocation } from '../store/location.ts'
+import { readStoreLocation } from '../store/open.ts'
 import {
   address,
   countPerTime,

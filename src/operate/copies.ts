@@ -4,7 +4,7 @@ import type { Config } from '../config/load.ts'
 import { OperatorError } from '../config/operator.ts'
 import { writeAtomically } from '../store/atomic.ts'
 import { dump, load } from '../store/dump.ts'
-import { reconcileRestored } from '../store/erasures.ts'
+import { eraseAgain } from '../store/erasures.ts'
 import { withDatabase } from '../store/open.ts'
 import { bytes, counted, type ExitCode, fail, type Io, linesOf, misused, number, print } from './output.ts'
 
@@ -29,28 +29,23 @@ export async function restore({ store }: Config, file: string | undefined, io: I
       const how = 'pg_restore puts one back. After it, run "waitlist restore" without a file.'
       return fail(io, `The list is in PostgreSQL, which has its own tools for copies: ${how}`)
     }
-    const { erased, doubtful } = await withDatabase(store, ({ transaction }) => transaction(reconcileRestored))
-    await print(io, ['The database is brought up to date.\n', ...reconciled(erased, doubtful)])
+    const erased = await withDatabase(store, ({ transaction }) => transaction(eraseAgain))
+    await print(io, [takenOut(erased)])
     return 0
   }
   if (file === undefined) return misused(io, 'Name the backup: waitlist restore waitlist-backup.db')
-  const { restore } = await import('../store/sqlite/restore.ts')
-  const { contacts, erased, doubtful, kept } = await restore(store.path, file)
+  const { restore } = await import('../store/sqlite/backup.ts')
+  const { contacts, erased, kept } = await restore(store.path, file)
   await print(io, [
     `${file} is the database now: ${counted(contacts, 'contact')}.\n`,
-    ...reconciled(erased, doubtful),
+    takenOut(erased),
     kept === null ? '' : `What was there before is kept: ${kept}\n`,
   ])
   return 0
 }
 
-function* reconciled(erased: number, doubtful: number): Generator<string> {
-  if (erased > 0) yield `Taken out, since they were erased after it was made: ${counted(erased, 'contact')}.\n`
-  if (doubtful > 0) {
-    const deliveries = counted(doubtful, 'waiting delivery', 'waiting deliveries')
-    yield `In doubt, since they may have arrived after it was made: ${deliveries}.\n`
-  }
-}
+const takenOut = (erased: number) =>
+  `Taken out, since they were erased after it was made: ${counted(erased, 'contact')}.\n`
 
 /** Writes the whole list to a new file that either engine can load. */
 export async function dumpTo({ store }: Config, file: string, io: Io): Promise<ExitCode> {

@@ -39,10 +39,10 @@ export async function rememberErasure(tx: Tx, email: string, createdAt: number):
 const PAGE = 1_000
 
 /**
- * Brings a list that was restored up to date, which a backup cannot be: those who were erased since are taken out of it, and
- * each waiting delivery is in doubt. Somebody who signed up again after the erasure stays.
+ * Takes those out of a restored list who were erased since the backup, and returns how many. Somebody who signed up again after
+ * the erasure stays.
  */
-export async function reconcileRestored(tx: Tx): Promise<{ readonly erased: number; readonly doubtful: number }> {
+export async function eraseAgain(tx: Tx): Promise<number> {
   let erased = 0
   for (let above = 0; ; ) {
     const page = await tx.all<{ number: number; email: string; email_key: string; created_at: number }>(
@@ -58,9 +58,7 @@ export async function reconcileRestored(tx: Tx): Promise<{ readonly erased: numb
       erased += await tx.run(`delete from contact where ${tx.dialect.among('number', '$1')}`, [
         gone.map(({ number }) => number),
       ])
-    if (page.length < PAGE) break
+    if (page.length < PAGE) return erased
     above = page.at(-1)!.number
   }
-  const doubtful = await tx.run("update delivery set doubt = 1, token = null where state = 'waiting'")
-  return { erased, doubtful }
 }

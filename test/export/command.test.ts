@@ -94,7 +94,7 @@ describe('waitlist export', { concurrency: true }, () => {
     assert.match(nowhere.stderr, /^waitlist: no\/such\/folder\/list\.csv cannot be written: /)
   })
 
-  test('what a killed export leaves was never open to others, and goes with the next one', {
+  test('what a killed export leaves was never open to others, and the next one replaces it', {
     skip: !isSlow && 'it runs in .ci/run',
   }, async t => {
     const { cwd } = await scene(t)

@@ -9,9 +9,7 @@ import { type ContactFilter, contactPages, countContacts, newestContacts, person
 import { countAll } from '../../src/store/counts.ts'
 import type { Database, Tx } from '../../src/store/database.ts'
 import { type DeliveryFilter, listDeliveries, replay, replayAbandoned } from '../../src/store/deliveries.ts'
-import { inspect } from '../../src/store/inspect.ts'
-import type { StoreLocation } from '../../src/store/location.ts'
-import { openDatabase, withDatabase } from '../../src/store/open.ts'
+import { openDatabase, type StoreLocation, withDatabase } from '../../src/store/open.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import type { PlaceOptions } from '../store/place.ts'
 import { recordingLog } from './log.ts'
@@ -72,6 +70,5 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
     addressOf: (code: string) => reading(async tx => (await invitationOf(tx, code))?.email),
     importContacts: (batches: AsyncIterable<readonly ImportRow[]>, options: ImportOptions) =>
       using(database => importContacts(database, batches, options)),
-    inspect: () => inspect(store),
   }
 }

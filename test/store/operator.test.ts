@@ -106,14 +106,6 @@ forEachEngine('the operator', place => {
     assert.equal((await store.claim('webhook', 9)).length, 2)
   })
 
-  test('an inspection finds a sound store, how large it is, and how much room is left', async t => {
-    const { operator } = await busy(place, t)
-    const { name, damage, size, free } = await operator.inspect()
-    assert.match(name, /^PostgreSQL \d|\.db$/)
-    assert.equal(damage, null)
-    assert.ok(size > 10_000 && (free === null || free.bytes > 0))
-  })
-
   test('where there is no list it says so', async t => {
     const { operator } = await place(t)
     for (const call of [() => Array.fromAsync(operator.contacts({})), () => operator.replay([1])])

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { StoreUnavailable, type Tx, type Value } from '../database.ts'
@@ -15,44 +16,31 @@ interface Background {
 
 export function background(data: ThreadData, base: Pick<Tx, 'dialect'>, clock: () => number): Background {
   let worker: Worker | undefined
-  let ended: Promise<void> = Promise.resolve()
-  const asked: ((answer: Answer) => void)[] = []
+  let last: Promise<unknown> = Promise.resolve()
   let reading: Promise<unknown> = Promise.resolve()
   let reads = 0
 
-  function started(): Worker {
-    if (worker !== undefined) return worker
+  async function askNow(request: Request): Promise<unknown> {
     // The same extension as this file: .ts in the repository, .js in the package.
-    worker = new Worker(new URL(`./thread${extname(import.meta.url)}`, import.meta.url), { workerData: data })
-    worker.on('message', (answer: Answer) => asked.shift()?.(answer))
-    let why = 'the background thread ended'
-    worker.on('error', error => {
-      why = (error as Error).message
-    })
-    ended = new Promise(resolve => {
-      worker!.on('exit', () => {
-        // The next request starts another one.
-        worker = undefined
-        for (const answer of asked.splice(0)) answer({ error: why, errcode: undefined })
-        resolve()
-      })
-    })
-    return worker
+    worker ??= new Worker(new URL(`./thread${extname(import.meta.url)}`, import.meta.url), { workerData: data })
+    worker.postMessage(request)
+    const [answer] = (await once(worker, 'message').catch(({ message }) => {
+      // The next request starts another one.
+      worker = undefined
+      return [{ error: message }]
+    })) as [Answer]
+    if (answer.error === undefined) return answer.result
+    throw Object.assign(new StoreUnavailable(answer.error), { errcode: answer.errcode })
   }
 
-  async function ask(request: Request): Promise<Exclude<Answer, { error: string }>> {
-    const answer = await new Promise<Answer>(resolve => {
-      asked.push(resolve)
-      started().postMessage(request)
-    })
-    if ('error' in answer) throw Object.assign(new StoreUnavailable(answer.error), { errcode: answer.errcode })
+  function ask(request: Request): Promise<unknown> {
+    const answer = last.then(() => askNow(request))
+    last = answer.catch(() => {})
     return answer
   }
 
-  async function all<Result>(text: string, values?: readonly Value[]): Promise<readonly Result[]> {
-    const answer = await ask({ do: 'read', text, values })
-    return 'rows' in answer ? (answer.rows as readonly Result[]) : []
-  }
+  const all = async <Result>(text: string, values?: readonly Value[]) =>
+    (await ask({ do: 'read', text, values })) as readonly Result[]
 
   async function readNow<T>(use: (tx: Tx) => Promise<T>): Promise<T> {
     const refuse = () => Promise.reject(new Error('this transaction only reads'))
@@ -72,14 +60,11 @@ export function background(data: ThreadData, base: Pick<Tx, 'dialect'>, clock: (
       return result
     },
     isReading: () => reads > 0,
-    async checkpoint(how) {
-      const answer = await ask({ do: 'checkpoint', how })
-      return 'left' in answer ? answer.left : 0
-    },
+    checkpoint: how => ask({ do: 'checkpoint', how }) as Promise<number>,
     async close() {
       await reading
-      worker?.postMessage('close')
-      await ended
+      await last
+      await worker?.terminate()
     },
   }
 }

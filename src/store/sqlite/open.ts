@@ -1,9 +1,20 @@
-import { closeSync, existsSync, fdatasyncSync, fstatSync, openSync, statSync } from 'node:fs'
+import {
+  chownSync,
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fstatSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  realpathSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Log, OperatorError } from '../../config/operator.ts'
-import { requireKnownSchema, SCHEMA_VERSION, sqliteSchema } from '../migrate.ts'
-import { createPrivately, makePrivate, realPath, reasonOf, whyEphemeral } from './files.ts'
+import { SCHEMA_VERSION, sqliteSchema } from '../migrate.ts'
 
 /** "wait" in ASCII: marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x77616974
@@ -11,31 +22,33 @@ const APPLICATION_ID = 0x77616974
 /** Milliseconds that a command waits for another process that writes. */
 const BUSY_TIMEOUT = 5_000
 
-/** Earlier releases can corrupt a WAL database with two connections (https://sqlite.org/wal.html#walresetbug). */
-const OLDEST_SQLITE = [3, 51, 3]
+/** Deleted rows are overwritten; the cache takes the inner pages of the indexes on a million contacts. */
+const SETTINGS = `
+  pragma journal_mode = wal;
+  pragma synchronous = full;
+  pragma checkpoint_fullfsync = on;
+  pragma trusted_schema = off;
+  pragma secure_delete = on;
+  pragma cache_size = -16384;
+  pragma journal_size_limit = 67108864;
+`
 
-type Pragma = readonly [name: string, value: string | number, reads: string | number]
+/** sync.ts waits for the commits of the service, and background.ts shortens its log. It never waits for a lock. */
+const SERVICE_SETTINGS = `
+  pragma synchronous = normal;
+  pragma wal_autocheckpoint = 0;
+  pragma cache_size = -4096;
+  pragma busy_timeout = 0;
+`
 
-/** Each is read back: SQLite ignores what it does not know or cannot do. */
-const settings: readonly Pragma[] = [
-  ['journal_mode', 'WAL', 'wal'],
-  ['synchronous', 'FULL', 2],
-  ['foreign_keys', 'ON', 1],
-  ['trusted_schema', 'OFF', 0],
-  ['secure_delete', 'ON', 1], // what is deleted is overwritten, and not only left out
-  ['mmap_size', 0, 0], // an I/O error is then a return code, not a SIGBUS
-  ['cache_size', -16_384, -16_384], // KiB: enough for the inner pages of the indexes on a million contacts
-  ['journal_size_limit', 67_108_864, 67_108_864],
-  ...(process.platform === 'darwin' ? [['checkpoint_fullfsync', 'ON', 1] as const] : []),
-]
+/** Bytes that must be free: room for the log, a checkpoint and a person at work. */
+export const MINIMUM_FREE = 64 * 1024 * 1024
 
-/** Of the service: sync.ts waits for its commits, and background.ts shortens its log. It never waits for a lock. */
-const ofService: readonly Pragma[] = [
-  ['synchronous', 'NORMAL', 1],
-  ['wal_autocheckpoint', 0, 0],
-  ['cache_size', -4_096, -4_096],
-  ['busy_timeout', 0, 0],
-]
+/** Bytes that are free for a database file. */
+export function freeFor(path: string): number {
+  const { bavail, bsize } = statfsSync(dirname(path))
+  return bavail * bsize
+}
 
 /** An open database file. */
 export interface SqliteFile {
@@ -56,173 +69,67 @@ interface ServiceFile extends SqliteFile {
 }
 
 /**
- * Opens the file for the service, and makes it if needed.
+ * Opens the file for the service, and makes it if needed. What an earlier process committed may be visible and not on disk: it
+ * is brought into the database, and the log synced, before anything is answered.
  *
- * @throws {OperatorError} when SQLite is too old, or the file is in use, newer than this program, or not ours.
+ * @throws {OperatorError} when the file is in use, or cannot be used.
  */
 export function openForService(given: string, log: Pick<Log, 'warn'>): ServiceFile {
   const lock = lockFile(given)
   const { path } = lock
+  let database: DatabaseSync | undefined
   try {
-    const file = openFile(path)
-    try {
-      for (const ending of ['', '-wal', '-shm', '-lock']) makePrivate(path + ending, log)
-      const lost = whyEphemeral(path)
-      if (lost !== null) log.warn({ folder: dirname(path) }, lost)
-      const served = serve(file)
-      const close = () => {
-        served.close()
+    warnIfEphemeral(path, log)
+    database = openFile(path)
+    if (database.prepare('pragma wal_checkpoint(truncate)').get()!.busy !== 0)
+      throw new OperatorError(`${path} is in use: a backup, another command or a shell has it open. End that first.`)
+    database.prepare('select count(*) from sqlite_schema').get()
+    const descriptor = openSync(path, 'r+')
+    const logDescriptor = openSync(`${path}-wal`, 'r+')
+    fdatasyncSync(logDescriptor)
+    database.exec(SERVICE_SETTINGS)
+    const inodes = [fstatSync(descriptor).ino, fstatSync(logDescriptor).ino]
+    return {
+      path,
+      database,
+      descriptor,
+      logDescriptor,
+      requireFiles() {
+        for (const [i, each] of [path, `${path}-wal`].entries()) {
+          if (statSync(each, { throwIfNoEntry: false })?.ino !== inodes[i])
+            throw new Error(`${i === 0 ? 'it' : 'its log'} was moved or deleted`)
+        }
+      },
+      close() {
+        database!.close()
+        closeSync(descriptor)
+        closeSync(logDescriptor)
         lock.close()
-      }
-      return { ...served, close }
-    } catch (error) {
-      file.close()
-      throw error
+      },
     }
   } catch (error) {
+    database?.close()
     lock.close()
-    throw error instanceof OperatorError ? error : cannotUse(path, error)
-  }
-}
-
-/**
- * What an earlier process committed may be visible and not on disk: it is brought into the database, and the log synced,
- * before anything is answered.
- *
- * @throws {OperatorError} when somebody who reads keeps the log.
- */
-function serve({ path, database, close }: SqliteFile): ServiceFile {
-  if (read(database, 'pragma wal_checkpoint(truncate)') !== 0)
-    throw new OperatorError(`${path} is in use: a backup, another command or a shell has it open. End that first.`)
-  database.prepare('select count(*) from sqlite_schema').get()
-  const descriptor = openSync(path, 'r+')
-  const logDescriptor = openSync(`${path}-wal`, 'r+')
-  fdatasyncSync(logDescriptor)
-  apply(database, ofService)
-  const inodes = [fstatSync(descriptor).ino, fstatSync(logDescriptor).ino]
-  return {
-    path,
-    database,
-    descriptor,
-    logDescriptor,
-    requireFiles() {
-      for (const [i, each] of [path, `${path}-wal`].entries()) {
-        if (statSync(each, { throwIfNoEntry: false })?.ino !== inodes[i])
-          throw new Error(`${i === 0 ? 'it' : 'its log'} was moved or deleted`)
-      }
-    },
-    close() {
-      close()
-      closeSync(descriptor)
-      closeSync(logDescriptor)
-    },
+    throw unusable(path, error)
   }
 }
 
 /**
  * Opens the file for a command, beside a service or without one.
  *
- * @throws {OperatorError} when there is none, unless it may be made, or it is not ours.
+ * @throws {OperatorError} when there is none, unless it may be made, or it cannot be used.
  */
-export function openForCommand(given: string, { make = false } = {}): SqliteFile {
-  const path = make ? asOperator(given, () => realPath(given)) : given
+export function openForCommand(path: string, { make = false } = {}): SqliteFile {
   if (!make && !existsSync(path)) {
     throw new OperatorError(`There is no database at ${path}. Set DATABASE_URL, or start the service once.`)
   }
-  return asOperator(path, () => openFile(path))
-}
-
-/** @throws {OperatorError} when `use` fails. */
-function asOperator<T>(path: string, use: () => T): T {
   try {
-    return use()
-  } catch (error) {
-    throw error instanceof OperatorError ? error : cannotUse(path, error)
-  }
-}
-
-const cannotUse = (path: string, error: unknown) =>
-  new OperatorError(`${path} cannot be used: ${reasonOf(path, error)}`)
-
-function openFile(path: string): SqliteFile {
-  requireOurs(path)
-  createPrivately(path)
-  const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
-  try {
-    apply(database, settings)
-    createTables(database, path)
+    makeFolder(path)
+    const database = openFile(path)
     return { path, database, close: () => database.close() }
   } catch (error) {
-    database.close()
-    throw error
+    throw unusable(path, error)
   }
-}
-
-/** Checked before any setting: a file that is not ours, or newer, stays as it is. */
-function requireOurs(path: string): void {
-  const file = statSync(path, { throwIfNoEntry: false })
-  if (file === undefined) return
-  if (file.size === 0 && (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
-    // SQLite would delete the log.
-    throw new OperatorError(
-      `${path} is empty, but it has a log: it was truncated. Move both away, and restore a backup.`,
-    )
-  }
-  // A log is only read, since closing the last connection would remove it. Without one a journal may have to be rolled back.
-  const database = new DatabaseSync(path, { readOnly: existsSync(`${path}-wal`), timeout: BUSY_TIMEOUT })
-  try {
-    requireSqliteVersion(database)
-    requireOwnSchema(database, path)
-  } finally {
-    database.close()
-  }
-}
-
-/** @throws {OperatorError} when another program made the file, or a newer one. */
-export function requireOwnSchema(database: DatabaseSync, path: string): void {
-  const tables = read(database, 'select count(*) from sqlite_schema')
-  if (tables !== 0 && read(database, 'pragma application_id') !== APPLICATION_ID) {
-    throw new OperatorError(`${path} is a database of another program. Give Waitlist a DATABASE_URL of its own.`)
-  }
-  requireKnownSchema(read(database, 'pragma user_version') as number, path)
-}
-
-/** @throws {OperatorError} when SQLite does not take a setting. */
-function apply(database: DatabaseSync, pragmas: readonly Pragma[]): void {
-  for (const [name, value, expected] of pragmas) {
-    database.exec(`pragma ${name} = ${value}`)
-    const actual = read(database, `pragma ${name}`)
-    if (actual === expected) continue
-    throw new OperatorError(`SQLite did not accept the setting ${name} = ${value} (it reads ${actual}).`)
-  }
-}
-
-function createTables(database: DatabaseSync, path: string): void {
-  requireOwnSchema(database, path)
-  if (read(database, 'pragma user_version') === SCHEMA_VERSION) return
-  database.exec('begin immediate')
-  // Another process may have made them since.
-  if (read(database, 'pragma user_version') !== SCHEMA_VERSION) {
-    database.exec(
-      `${sqliteSchema()}; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${SCHEMA_VERSION}`,
-    )
-  }
-  database.exec('commit')
-}
-
-function requireSqliteVersion(database: DatabaseSync): void {
-  const version = String(read(database, 'select sqlite_version()'))
-  const parts = version.split('.').map(Number)
-  const difference = OLDEST_SQLITE.map((least, i) => (parts[i] ?? 0) - least).find(each => each !== 0) ?? 0
-  if (difference >= 0) return
-  throw new OperatorError(
-    `This Node.js brings SQLite ${version}; Waitlist needs ${OLDEST_SQLITE.join('.')} or newer. Use a newer Node.js.`,
-  )
-}
-
-/** The first column of the first row. */
-function read(database: DatabaseSync, sql: string): string | number {
-  return Object.values((database.prepare(sql).get() ?? {}) as Record<string, string | number>)[0] ?? ''
 }
 
 /**
@@ -232,19 +139,98 @@ function read(database: DatabaseSync, sql: string): string | number {
  * @throws {OperatorError} when another process has it, or it cannot be made.
  */
 export function lockFile(given: string): { readonly path: string; close(): void } {
-  const path = asOperator(given, () => realPath(given))
-  const lock = asOperator(path, () => {
-    createPrivately(`${path}-lock`, existsSync(path) ? path : dirname(path))
-    return new DatabaseSync(`${path}-lock`, { timeout: 0 })
-  })
+  // One file has one lock, whatever links lead to it.
+  const path = existsSync(given) ? realpathSync(given) : given
+  let lock: DatabaseSync | undefined
   try {
+    makeFolder(path)
+    lock = new DatabaseSync(`${path}-lock`, { timeout: 0 })
+    giveToOwner(`${path}-lock`)
     lock.exec('pragma journal_mode = memory; begin exclusive')
-    return { path, close: () => lock.close() }
   } catch (error) {
-    lock.close()
-    if ((error as { errcode?: number }).errcode !== 5) throw cannotUse(path, error)
+    lock?.close()
+    if (errcodeOf(error) !== 5) throw unusable(path, error)
     throw new OperatorError(
       `${path} is in use by another Waitlist process. Stop that one first, or give this one another DATABASE_URL.`,
     )
   }
+  return { path, close: () => lock.close() }
+}
+
+/** The name of a new folder is synced, too. Only one is made: if more are missing, the path is mistyped. */
+function makeFolder(path: string): void {
+  const folder = dirname(path)
+  if (existsSync(folder)) return
+  mkdirSync(folder)
+  syncPath(dirname(folder))
+}
+
+function openFile(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT })
+  try {
+    giveToOwner(path)
+    const isNew = requireOurs(database, path) === 'empty'
+    database.exec(SETTINGS)
+    if (isNew) {
+      database.exec('begin immediate')
+      // Another process may have made the tables since.
+      if (requireOurs(database, path) === 'empty')
+        database.exec(
+          `${sqliteSchema()}; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${SCHEMA_VERSION}`,
+        )
+      database.exec('commit')
+    }
+    return database
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/** @throws {OperatorError} when another program made the database, or another version of this one. */
+export function requireOurs(database: DatabaseSync, path: string): 'empty' | 'ours' {
+  const read = (text: string) => Object.values(database.prepare(text).get()!)[0]
+  if (read('select count(*) from sqlite_schema') === 0) return 'empty'
+  if (read('pragma application_id') === APPLICATION_ID && read('pragma user_version') === SCHEMA_VERSION) return 'ours'
+  throw new OperatorError(
+    `${path} was made by another program, or by another version of Waitlist. Start that one, or set another DATABASE_URL.`,
+  )
+}
+
+/** What root makes belongs to the owner of the folder, as whom the service runs. */
+export function giveToOwner(path: string): void {
+  if (process.geteuid?.() !== 0) return
+  const { uid, gid } = statSync(dirname(path))
+  chownSync(path, uid, gid)
+}
+
+/** Syncs a file, or the names in a folder, to disk. */
+export function syncPath(path: string): void {
+  const descriptor = openSync(path, 'r')
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}
+
+/** tmpfs, ramfs and overlayfs, as statfs(2) numbers them. */
+const EPHEMERAL = [0x0102_1994, 0x8584_58f6, 0x794c_7630]
+
+function warnIfEphemeral(path: string, log: Pick<Log, 'warn'>): void {
+  const folder = dirname(path)
+  if (EPHEMERAL.includes(statfsSync(folder).type))
+    log.warn({ folder }, 'this folder is in memory or inside a container: unless it lasts, the list is lost')
+}
+
+const unusable = (path: string, error: unknown): OperatorError =>
+  error instanceof OperatorError ? error : new OperatorError(`${path} cannot be used: ${reasonOf(path, error)}`)
+
+const errcodeOf = (error: unknown): number => (error as { errcode?: number }).errcode ?? 0
+
+/** Why a database file cannot be used, with what to do. */
+export function reasonOf(path: string, error: unknown): string {
+  const { message, code = '' } = error as NodeJS.ErrnoException
+  const errcode = errcodeOf(error)
+  const reason = errcode === 0 ? message : `${message} (SQLite ${errcode})`
+  // READONLY and CANTOPEN of SQLite.
+  const isRefused = ['EACCES', 'EPERM', 'EROFS'].includes(code) || [8, 14].includes(errcode & 0xff)
+  return isRefused ? `${reason}. User ${process.getuid?.()} must be able to write it, and in ${dirname(path)}` : reason
 }

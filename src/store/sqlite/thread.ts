@@ -16,11 +16,12 @@ export type Request =
 /** `passive`: beside those who commit. With the others nobody commits, and the log is begun anew, or emptied. */
 export type Checkpoint = 'passive' | 'restart' | 'truncate'
 
-export type Answer =
-  | { readonly rows: readonly unknown[] }
-  /** The pages that the log has; 0: it was begun anew. */
-  | { readonly left: number }
-  | { readonly error: string; readonly errcode: number | undefined }
+/** The rows, or the pages that the log has then; 0: it was begun anew. */
+export interface Answer {
+  readonly result?: unknown
+  readonly error?: string
+  readonly errcode?: number
+}
 
 export interface ThreadData {
   readonly path: string
@@ -70,7 +71,7 @@ function syncDatabase(): void {
   }
 }
 
-function shorten(how: Checkpoint): Answer {
+function shorten(how: Checkpoint): number {
   let before = -1
   let last = checkpoint('passive')
   for (let round = 1; round < ROUNDS && last.log - last.checkpointed > REST; round++) {
@@ -83,25 +84,16 @@ function shorten(how: Checkpoint): Answer {
   const advances = last.checkpointed > before
   const isAnew = how !== 'passive' && advances && checkpoint(how).busy === 0
   if (isAnew || last.checkpointed === last.log) touch.run()
-  return { left: isAnew ? 0 : last.log }
+  return isAnew ? 0 : last.log
 }
 
 function answer(request: Request): Answer {
   try {
-    if (request.do === 'checkpoint') return shorten(request.how)
-    return { rows: all(request.text, request.values) }
+    return { result: request.do === 'read' ? all(request.text, request.values) : shorten(request.how) }
   } catch (error) {
     const { message, errcode } = error as Error & { errcode?: number }
-    return { error: message, errcode }
+    return { error: message, ...(errcode && { errcode }) }
   }
 }
 
-parentPort!.on('message', (request: Request | 'close') => {
-  if (request !== 'close') {
-    parentPort!.postMessage(answer(request))
-    return
-  }
-  reader.close()
-  writer.close()
-  parentPort!.close()
-})
+parentPort!.on('message', (request: Request) => parentPort!.postMessage(answer(request)))
