@@ -93,21 +93,12 @@ function listenTo(signals: readonly NodeJS.Signals[], listener: (signal: NodeJS.
   }
 }
 
-/** Milliseconds. Under npm one Ctrl-C may arrive twice, from the terminal and from npm, a moment apart. */
-const SAME_KEYSTROKE = 1_000
-
-/** The first signal stops the service and ends the process. A second one that was meant ends it at once. */
+/** The first signal stops the service and ends the process. Under npm one Ctrl-C may arrive twice. */
 function stopping(log: Logger, stop: Service['stop']): (signal: NodeJS.Signals) => Promise<void> {
-  let first: { readonly signal: NodeJS.Signals; readonly at: number } | undefined
+  let isStopping = false
   return async signal => {
-    if (first !== undefined) {
-      // systemd can be told to send SIGHUP right after SIGTERM.
-      if (signal === 'SIGHUP') return
-      if (signal === first.signal && performance.now() - first.at < SAME_KEYSTROKE) return
-      log.fatal({ signal }, 'stopped at once')
-      return endNow()
-    }
-    first = { signal, at: performance.now() }
+    if (isStopping) return
+    isStopping = true
     log.info({ signal }, 'stopping')
     const late = () => {
       log.fatal('could not finish in time')

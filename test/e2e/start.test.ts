@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { contactsIn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { webhookSecret } from '../harness/instances.ts'
 import { visit } from '../harness/load.ts'
 import { complaintsIn, logOf, runProgram, spawnProgram, until } from '../harness/program.ts'
 
 const common = { PORT: '0', HOST: '127.0.0.1', SHUTDOWN_DELAY: '0' }
-
-const noCurl = spawnSync('curl', ['--version']).error !== undefined && 'curl is not installed'
 
 describe('the start', { concurrency: true }, () => {
   test('one line says where it listens, and each unsafe setting has a warning; no secret is in any', async t => {
@@ -64,21 +60,6 @@ describe('the start', { concurrency: true }, () => {
     const { exited, stderr } = spawnProgram(t, {}, { cwd, entry })
     assert.equal(await exited, 1)
     assert.equal(stderr(), `waitlist: this is Node.js ${process.versions.node}; 99 or newer is needed\n`)
-  })
-
-  test('the curl line that it prints signs somebody up', { skip: noCurl }, async t => {
-    const cwd = temporaryFolder(t)
-    const program = await runProgram(t, common, { cwd })
-    await until(() => /curl .*\n/.test(program.stderr()))
-    const line = /curl .*/.exec(program.stderr())![0]
-    const { status, stdout } = spawnSync('bash', ['-c', `${line} --silent --show-error --fail`], { encoding: 'utf8' })
-    assert.equal(status, 0)
-    const answer = JSON.parse(stdout) as Record<string, unknown>
-    assert.equal(answer.alreadyExisted, false)
-    assert.deepEqual(
-      contactsIn(join(cwd, 'data', 'waitlist.db')).map(({ id, name, email }) => ({ id, name, email })),
-      [{ id: answer.contactId, name: 'Ada Lovelace', email: 'ada@example.com' }],
-    )
   })
 
   test('C-64: standard output is JSON alone, and no name or address is in it, whatever is sent', async t => {

@@ -151,16 +151,6 @@ describe('a signal', { concurrency: true }, () => {
     for (const socket of sockets) if (!socket.closed) await once(socket, 'close')
   })
 
-  test('a second one ends it at once, with a failure', async t => {
-    const program = await start(t, { SHUTDOWN_DELAY: '2s' })
-    program.process.kill('SIGTERM')
-    await until(() => hasSaid(program, 'stopping'))
-    program.process.kill('SIGINT')
-    assert.equal(await program.exited, null)
-    const [fatal, ...others] = logOf(program).filter(({ level }) => level === 60)
-    assert.deepEqual([fatal?.msg, fatal?.signal, others], ['stopped at once', 'SIGINT', []])
-  })
-
   test('before the code is loaded it ends with 0', async t => {
     const cwd = temporaryFolder(t)
     const hook = join(cwd, 'slow.mjs')
