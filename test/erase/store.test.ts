@@ -16,7 +16,7 @@ forEachEngine('erasing people', (place, engine) => {
     const { store, operator, sql } = await open(place, t)
     for (const who of ['ada', 'bob']) await store.settle(await pendingNow(store, `${who}@example.com`), joined)
     const erased = await operator.erase('ADA@Example.com')
-    assert.deepEqual([erased?.state, erased?.deliveries], ['listed', { waiting: 3, delivered: 0, abandoned: 0 }])
+    assert.equal(erased?.state, 'listed')
     assert.ok(Math.abs(Date.now() - erased!.createdAt.getTime()) < 60_000)
     const rows = await sql<{ email: string }>('select email from contact join delivery on contact = contact.number')
     assert.deepEqual(
@@ -38,8 +38,7 @@ forEachEngine('erasing people', (place, engine) => {
     await store.settle(await only(store, 'webhook'), { is: 'delivered' })
     await store.settle(await only(store, 'crm'), { is: 'abandoned', why: 'HTTP 404' })
     const mail = await only(store, 'mail')
-    const { deliveries, delivered, tried, inFlight } = (await operator.traces('ada@example.com'))!
-    assert.deepEqual(deliveries, { waiting: 1, delivered: 1, abandoned: 1 })
+    const { delivered, tried, inFlight } = (await operator.traces('ada@example.com'))!
     assert.deepEqual([delivered, tried, inFlight], [['webhook'], ['crm'], ['mail']])
     await sql('update delivery set due_at = 0 where token is not null')
     const died = await operator.traces('ada@example.com')
