@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { linksIn } from './documents.ts'
 import { clientOf } from './harness/client.ts'
-import { isSlow } from './harness/environment.ts'
+import { skipSlow } from './harness/environment.ts'
 import { temporaryFolder } from './harness/folder.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -23,7 +23,7 @@ const brought = [
 ]
 
 test('the installed package runs its compiled files, with everything that they read at start', {
-  skip: !isSlow && 'it runs in .ci/run',
+  skip: skipSlow,
 }, async t => {
   // In a copy, so that nothing is written into this clone.
   const clone = temporaryFolder(t)

@@ -18,7 +18,7 @@ import {
   startBrowser,
 } from '../harness/browser.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
-import { isSlow } from '../harness/environment.ts'
+import { skipSlow } from '../harness/environment.ts'
 import { temporaryFolder } from '../harness/folder.ts'
 import { startReceiver } from '../harness/receiver.ts'
 import { startService, type TestService } from '../harness/service.ts'
@@ -385,7 +385,7 @@ describe('how the form looks', { skip }, () => {
   ] as const
   for (const [what, root, style] of pages) {
     test(`axe finds nothing in any state, and nothing sticks out or moves, at three widths: ${what}`, {
-      skip: what !== 'ltr' && !isSlow && 'it runs in .ci/run',
+      skip: what !== 'ltr' && skipSlow,
     }, async t => {
       const options = { bypassCSP: true, reducedMotion: 'reduce' } as const
       const { page, fill, signUp, says, cut, answer } = await opened(t, { html: pageWith(FORM, root), options })

@@ -2,11 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import type { TestContext } from 'node:test'
 
-/**
- * With WAITLIST_SLOW_TESTS, as `.ci/run` sets it for the files that read this, what `npm test` does a few times is done
- * many times, and what waits for minutes is waited for.
- */
+/** Whether each test runs at full length, as in `.ci/run`. */
 export const isSlow = process.env.WAITLIST_SLOW_TESTS !== undefined
+/** Why a test that takes long is skipped. */
+export const skipSlow = !isSlow && 'it runs in .ci/run'
 
 /** Why system calls cannot be watched or made to fail on this machine. */
 export function noStrace(): string | false {

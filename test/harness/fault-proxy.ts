@@ -16,7 +16,7 @@ export type Fault =
    * Connections are taken and bytes are taken, but those of this way are lost. A connection that has lost some is never
    * used again, since what came later would make no sense.
    */
-  | { readonly is: 'black hole'; readonly loses: Way | 'both' }
+  | { readonly is: 'black hole'; readonly loses: Way }
 
 export type Way = 'requests' | 'answers'
 
@@ -31,51 +31,33 @@ export interface FaultProxy {
 }
 
 interface Link {
-  readonly random: () => number
+  readonly near: Socket
+  readonly far: Socket
   /** Bytes until it is reset; chosen when it meets that fault. */
   left: number | undefined
   hasLost: boolean
-  reset(): void
 }
 
-/** A socket whose end was sent already cannot be reset any more. */
-const reset = (socket: Socket) => void (socket.writableEnded ? socket.destroy() : socket.resetAndDestroy())
-
-/** The same faults for the same seed and the same bytes. */
 export async function startFaultProxy(target: number, seed: number): Promise<FaultProxy> {
   const random = seeded(seed)
   const links = new Set<Link>()
   let fault: Fault = { is: 'none' }
   let changed = Promise.withResolvers<void>()
 
-  /** Resolves when this piece may go on: how much of it, and whether the connection is reset then. */
-  async function pass(link: Link, way: Way, piece: Buffer): Promise<{ part: Buffer; isLast: boolean }> {
-    const now = fault
-    switch (now.is) {
-      case 'pause':
-        await changed.promise
-        return pass(link, way, piece)
-      case 'delay':
-        await wait(link.random() * now.most)
-        break
-      case 'reset':
-        link.left ??= Math.floor(link.random() * now.most)
-        if (link.left <= piece.length) return { part: piece.subarray(0, link.left), isLast: true }
-        link.left -= piece.length
-        break
-      case 'black hole':
-        if (now.loses === way || now.loses === 'both') link.hasLost = true
-    }
-    return { part: piece, isLast: false }
-  }
-
-  async function carry(link: Link, way: Way, from: Socket, to: Socket): Promise<void> {
+  /** Carries what comes until it ends, or until it was cut. */
+  async function carry(link: Link, way: Way): Promise<void> {
+    const [from, to] = way === 'requests' ? [link.near, link.far] : [link.far, link.near]
     for await (const chunk of from as AsyncIterable<Buffer>) {
-      const { part, isLast } = await pass(link, way, chunk)
-      if (!link.hasLost && part.length > 0 && !to.destroyed && !to.write(part)) {
+      while (fault.is === 'pause') await changed.promise
+      if (fault.is === 'delay') await wait(random() * fault.most)
+      if (fault.is === 'black hole' && fault.loses === way) link.hasLost = true
+      if (fault.is === 'reset') link.left ??= Math.floor(random() * fault.most)
+      const piece = chunk.subarray(0, link.left)
+      if (link.left !== undefined) link.left -= piece.length
+      if (!link.hasLost && piece.length > 0 && !to.destroyed && !to.write(piece)) {
         await Promise.race([once(to, 'drain'), once(to, 'close')])
       }
-      if (isLast) return link.reset()
+      if (link.left === 0) return cut(link)
     }
     if (link.hasLost) to.destroy()
     else to.end()
@@ -83,27 +65,14 @@ export async function startFaultProxy(target: number, seed: number): Promise<Fau
 
   const server = createServer({ allowHalfOpen: true, noDelay: true }, near => {
     const far = connect({ port: target, host: '127.0.0.1', allowHalfOpen: true, noDelay: true })
-    const link: Link = {
-      random: seeded(Math.floor(random() * 2 ** 32)),
-      left: undefined,
-      hasLost: false,
-      reset() {
-        reset(near)
-        reset(far)
-      },
-    }
+    const link: Link = { near, far, left: undefined, hasLost: false }
     links.add(link)
-    for (const [socket, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      // Also when the server behind is not there: its clients are told at once.
-      socket.on('error', () => reset(other))
-      socket.once('close', () => other.closed && links.delete(link))
+    for (const socket of [near, far]) {
+      // Also when the server behind is not there: its clients see it at once.
+      socket.on('error', () => cut(link))
+      socket.once('close', () => near.closed && far.closed && links.delete(link))
     }
-    const over = () => {}
-    carry(link, 'requests', near, far).catch(over)
-    carry(link, 'answers', far, near).catch(over)
+    for (const way of ['requests', 'answers'] as const) carry(link, way).catch(() => {})
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -112,9 +81,9 @@ export async function startFaultProxy(target: number, seed: number): Promise<Fau
     port: (server.address() as AddressInfo).port,
     set(next) {
       fault = next
+      for (const link of links) link.left = undefined
       changed.resolve()
       changed = Promise.withResolvers()
-      for (const link of links) link.left = undefined
     },
     strand() {
       for (const link of links) link.hasLost = true
@@ -124,8 +93,16 @@ export async function startFaultProxy(target: number, seed: number): Promise<Fau
       server.close()
       fault = { is: 'none' }
       changed.resolve()
-      for (const link of links) link.reset()
+      for (const link of links) cut(link)
       await closed
     },
+  }
+}
+
+/** A socket whose end was sent already cannot be reset any more. */
+function cut({ near, far }: Link): void {
+  for (const socket of [near, far]) {
+    if (socket.writableEnded) socket.destroy()
+    else socket.resetAndDestroy()
   }
 }

@@ -7,17 +7,14 @@ import { fileURLToPath } from 'node:url'
 import { Agent } from 'undici'
 import { gather, leave, openLoop, pipelineUnread } from '../harness/crowd.ts'
 import { contactsIn } from '../harness/database.ts'
-import { isSlow } from '../harness/environment.ts'
+import { skipSlow } from '../harness/environment.ts'
 import { load, visit } from '../harness/load.ts'
 import { until } from '../harness/program.ts'
 import { ca, fixture as tlsFile } from '../harness/tls.ts'
 import { changedCopy, slowDisk } from './builds.ts'
 import { assertKept, type Fixture, openFixture } from './fixture.ts'
 
-const skip =
-  process.platform !== 'linux'
-    ? 'it needs the addresses and /proc of Linux'
-    : !isSlow && 'it takes a minute; it runs in .ci/run'
+const skip = process.platform !== 'linux' ? 'it needs the addresses and /proc of Linux' : skipSlow
 
 const withTls = {
   TLS_CERT_FILE: fileURLToPath(tlsFile('first.crt')),

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { isSlow, noStrace } from '../harness/environment.ts'
+import { isSlow, noStrace, skipSlow } from '../harness/environment.ts'
 import { broken, changedCopy, shortLog } from './builds.ts'
 import { Disk, losses } from './disk.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 import { assertPromised, type Call, Promised, runTraced, writeDisk } from './trace.ts'
 
 const skip = noStrace()
-const skipSlow = skip || (!isSlow && 'it takes half a minute; it runs in .ci/run')
+const skipLong = skip || skipSlow
 /** Disks that are looked at, and of so many one on which the service itself is started. */
 const DISKS = 3_000
 const START_EVERY = 300
@@ -27,7 +27,7 @@ test('no answer leaves, and no attempt begins, before a sync that began after th
 })
 
 test('whenever the power goes, and whatever the disk loses of what was not synced, every promise is kept', {
-  skip: skipSlow,
+  skip: skipLong,
 }, async t => {
   const fixture = openFixture(t)
   const entry = changedCopy(t, shortLog)
@@ -59,7 +59,7 @@ test('whenever the power goes, and whatever the disk loses of what was not synce
 })
 
 for (const [what, edits] of Object.entries(broken)) {
-  test(`a build that ${what} is caught by both`, { skip: skipSlow }, async t => {
+  test(`a build that ${what} is caught by both`, { skip: skipLong }, async t => {
     const fixture = openFixture(t)
     const calls = await runTraced(fixture, { signups: 100, end: 'SIGKILL', entry: changedCopy(t, edits) })
     const isAttempt = what.startsWith('attempts')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { isSlow, noStrace } from '../harness/environment.ts'
+import { noStrace, skipSlow } from '../harness/environment.ts'
 import { noSmallDisk, quickFolder, smallDisk } from '../harness/folder.ts'
 import { isHealthy } from '../harness/instances.ts'
 import { Ledger, load, visit } from '../harness/load.ts'
@@ -33,7 +33,7 @@ interface Fault {
 }
 
 test(`${FAULTS} file system calls fail, once or from then on: nothing acknowledged is lost, and the service recovers or ends`, {
-  skip: noStrace() || (!isSlow && 'it takes a minute; it runs in .ci/run'),
+  skip: noStrace() || skipSlow,
 }, async t => {
   const fixture = openFixture(t)
   const earlier = join(fixture.folder, 'earlier')
@@ -169,7 +169,7 @@ const MB = 1024 * 1024
 const FREE = 64 * MB
 
 test('a full disk: signups are refused, health says so, and both end when there is room, also where a reader held the log', {
-  skip: noSmallDisk || (!isSlow && 'it takes half a minute; it runs in .ci/run'),
+  skip: noSmallDisk || skipSlow,
 }, async t => {
   const fixture = openFixture(t)
   const disk = smallDisk(t, 200 * MB)

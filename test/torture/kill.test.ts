@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { contactsIn, withDatabase } from '../harness/database.ts'
-import { isSlow, seeded, seedOf } from '../harness/environment.ts'
+import { isSlow, seeded, seedOf, skipSlow } from '../harness/environment.ts'
 import { underLoad, webhookSecret } from '../harness/instances.ts'
 import { assertDelivered, load, visit } from '../harness/load.ts'
 import { startPostgres } from '../harness/postgres.ts'
@@ -72,7 +72,7 @@ const ROUNDS = 4
 
 for (const victim of ['an instance', 'PostgreSQL'] as const) {
   test(`${victim} is killed ${ROUNDS} times below three instances: nothing is lost or doubled, and all recover`, {
-    skip: !isSlow && 'it takes half a minute; it runs in .ci/run',
+    skip: skipSlow,
   }, async t => {
     const random = seeded(seedOf(t))
     const server = await startPostgres()

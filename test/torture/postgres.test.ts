@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import pg from 'pg'
-import { isSlow, seeded, seedOf } from '../harness/environment.ts'
+import { seeded, seedOf, skipSlow } from '../harness/environment.ts'
 import { type Fault, startFaultProxy } from '../harness/fault-proxy.ts'
 import { noSmallDisk, smallDisk } from '../harness/folder.ts'
 import { underLoad } from '../harness/instances.ts'
@@ -13,8 +13,6 @@ import { own } from '../harness/postgres-prepared.ts'
 import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
 import { openFixture, waitForHealth } from './fixture.ts'
 
-const skip = !isSlow && 'it takes half a minute; it runs in .ci/run'
-
 async function openServer(t: TestContext) {
   const server = await startPostgres()
   t.after(() => server.remove())
@@ -22,7 +20,7 @@ async function openServer(t: TestContext) {
 }
 
 test('locked, without rights, read-only, full, stopped, failed over, paused: health says so, and signups are taken again', {
-  skip: skip || noSmallDisk,
+  skip: skipSlow || noSmallDisk,
 }, async t => {
   const { server, random } = await openServer(t)
   const disk = smallDisk(t, 256 * 1024 * 1024)
@@ -93,7 +91,7 @@ test('locked, without rights, read-only, full, stopped, failed over, paused: hea
 })
 
 test('links that are cut at any byte, late, mute or lose one way: signups are taken again by all', {
-  skip,
+  skip: skipSlow,
 }, async t => {
   const { server, random } = await openServer(t)
   const url = await server.database()
