@@ -28,7 +28,6 @@ export function altcha(secret: string): Challenge {
   const keys = keysOf(secret)
   return {
     name: 'altcha',
-    title: 'ALTCHA',
     member: 'altcha',
     widget: null,
 

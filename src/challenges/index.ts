@@ -28,7 +28,6 @@ export interface Widget {
 /** Asks visitors to solve something that costs a bot more than them. */
 export interface Challenge {
   readonly name: string
-  readonly title: string
   /** The member of a signup's body that has the solution, as the widget names it. */
   readonly member: string
   /** Null: the form solves the challenge itself. */

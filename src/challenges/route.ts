@@ -9,24 +9,8 @@ import type { Route } from '../http/router.ts'
 import type { Prove } from '../signup/route.ts'
 import { type Challenge, SOLUTION_MAX } from './index.ts'
 
-/** For pages that cannot add a member to the body. */
-const SOLUTION_FIELD = 'X-Captcha-Response'
-
-/** Visible ASCII. Published too. */
-const SOLUTION_PATTERN = `^[!-~]{1,${SOLUTION_MAX}}$`
-
-const isSolution = new RegExp(SOLUTION_PATTERN)
-
-/** The solution in a body or, if the body has no such member, in the header. */
-function solutionIn(
-  body: object,
-  member: string,
-  field: string | string[] | undefined,
-): { readonly solution: string } | { readonly refusal: Answer } {
-  const solution = Object.hasOwn(body, member) ? (body as Record<string, unknown>)[member] : field
-  if (solution === undefined || solution === null || solution === '') return { refusal: challengeMissing }
-  return typeof solution === 'string' && isSolution.test(solution) ? { solution } : { refusal: challengeFailed }
-}
+/** Visible ASCII. */
+const SOLUTION = new RegExp(`^[!-~]{1,${SOLUTION_MAX}}$`)
 
 /** Asks for the proof of a signup. The function it makes returns the signup with it. */
 export function proving(challenge: Challenge, { addressOf, signal, log }: Context): Prove {
@@ -39,9 +23,11 @@ export function proving(challenge: Challenge, { addressOf, signal, log }: Contex
   )
 
   return async (request, body, signup) => {
-    const found = solutionIn(body, member, request.headers[SOLUTION_FIELD.toLowerCase()])
-    if ('refusal' in found) return found
-    const verdict = await challenge.verify(found.solution, publicAddress(addressOf(request)), signal)
+    // The header is for pages that cannot add a member to the body.
+    const solution = (body as Record<string, unknown>)[member] ?? request.headers['x-captcha-response'] ?? ''
+    if (solution === '') return { refusal: challengeMissing }
+    if (typeof solution !== 'string' || !SOLUTION.test(solution)) return { refusal: challengeFailed }
+    const verdict = await challenge.verify(solution, publicAddress(addressOf(request)), signal)
     if (verdict.is === 'solved') return { signup: { ...signup, proof: verdict.proof } }
     if (verdict.is === 'unsolved') return { refusal: verdict.why === 'expired' ? challengeExpired : challengeFailed }
     if (verdict.is === 'misconfigured') {

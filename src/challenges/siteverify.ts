@@ -111,7 +111,6 @@ export function siteverify({ kind, secret, siteKey, url: given }: Siteverify, lo
 
   return {
     name: kind,
-    title: vendor.title,
     member: vendor.member,
     widget: vendor.widget(siteKey ?? (kind === 'cap' ? endpoint : '')),
     issue: null,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { Marked, type Tokens } from 'marked'
+import { Marked } from 'marked'
 import { escapeHtml, htmlPage, MARK, pageHeaders, styleSheet } from '../http/html.ts'
 import { paths } from '../http/paths.ts'
 import type { OpenapiDocument } from './openapi.ts'
@@ -101,15 +101,8 @@ const marked = new Marked({
   },
 })
 
-export function docsPage(markdown: string, api: OpenapiDocument, base: string): string {
-  const tokens = marked.lexer(markdown)
-  const contents = tokens
-    .filter((token): token is Tokens.Heading => token.type === 'heading' && token.depth > 1)
-    .map(({ depth, text, tokens }) => {
-      const label = marked.Parser.parseInline(tokens, marked.defaults)
-      return `<li class="level-${depth}"><a href="#${idOf(text)}">${label}</a></li>`
-    })
-  return htmlPage({
+export const docsPage = (markdown: string, api: OpenapiDocument, base: string): string =>
+  htmlPage({
     title: api.info.title,
     style,
     language: 'en',
@@ -118,14 +111,8 @@ export function docsPage(markdown: string, api: OpenapiDocument, base: string): 
 <link rel="alternate" type="text/markdown" href="${escapeHtml(base + paths.docs)}">
 <link rel="api-catalog" type="application/linkset+json" href="${escapeHtml(base + paths.catalog)}">
 `,
-    body: `<nav aria-label="On this page">
-<a class="brand" href="#">${MARK} <span>${escapeHtml(api.info.title)}</span></a>
-<ul>
-${contents.join('\n')}
-</ul>
-</nav>
-<main>
-${marked.parser(tokens)}</main>
+    body: `<main>
+${MARK}
+${marked.parse(markdown)}</main>
 `,
   })
-}
