@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { emailKey, type Signup } from '../signup/contact.ts'
 import { addDeliveries, beginningOf, type SignupTargets } from '../store/activate.ts'
 import { REST } from '../store/bulk.ts'
+import { contactRow } from '../store/contacts.ts'
 import type { Database, Tx } from '../store/database.ts'
 import { erasedAt } from '../store/erasures.ts'
-import { contactRow } from '../store/rows.ts'
 
 /** One contact to be, from a file. */
 export interface ImportRow {

@@ -1,6 +1,7 @@
 import type { Config } from '../config/load.ts'
 import { type Contact, type ContactState, type DeliveryRecord, eventId, type Invitation } from '../signup/contact.ts'
-import { type ContactFilter, newestContacts, type Person, personOf } from '../store/contacts.ts'
+import { type ContactFilter, newestContacts } from '../store/contacts.ts'
+import { type Person, personOf } from '../store/deliveries.ts'
 import { withDatabase } from '../store/open.ts'
 import {
   type Columns,
@@ -109,7 +110,7 @@ const record = (contact: Contact) => ({
   providerId: contact.providerId,
   confirmation: contact.confirmation,
   event: contact.event && { id: eventId(contact, 'joined'), ...contact.event },
-  invitation: contact.invitation?.name && {
+  invitation: contact.invitation && {
     id: eventId(contact, 'invited'),
     name: contact.invitation.name,
     at: contact.invitation.at,

@@ -56,15 +56,13 @@ export async function replayDeliveries(
     await print(io, [due(replayed)])
     return 0
   }
-  const { replayed, inFlight, unknown } = await withDatabase(store, ({ transaction }) =>
+  const replayed = await withDatabase(store, ({ transaction }) =>
     transaction(tx => replay(tx, numbers), { repeatable: false }),
   )
-  if (replayed > 0) await print(io, [due(replayed)])
-  const problems = [
-    ...unknown.map(number => `There is no delivery ${number}.`),
-    ...inFlight.map(number => `Delivery ${number} is being attempted right now. Try again in a minute.`),
-  ]
-  return problems.length > 0 ? fail(io, 'not everything could be replayed:', problems) : 0
+  if (replayed.length > 0) await print(io, [due(replayed.length)])
+  const others = numbers.filter(number => !replayed.includes(number))
+  if (others.length === 0) return 0
+  return fail(io, `not replayed, since they do not exist or are being attempted right now: ${others.join(', ')}.`)
 }
 
 const due = (replayed: number): string =>

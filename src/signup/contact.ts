@@ -79,8 +79,8 @@ export interface Invitation {
   /** What lets them in: 128 random bits in base64url, `CODE_LENGTH` characters, and nobody else's. */
   readonly code: string
   readonly at: Date
-  /** The name of its event; absent: it was imported, and nobody was told. */
-  readonly name?: string | undefined
+  /** The name of its event. */
+  readonly name: string
   /** When the owner's app took the code; absent: not yet. */
   readonly redeemedAt?: Date | undefined
 }
@@ -123,7 +123,7 @@ export const eventId = ({ id }: Pick<Contact, 'id'>, kind: NewsKind): string => 
 export function eventOf(contact: Contact, kind: EventKind): WaitlistEvent {
   const { event, invitation, confirmation } = contact
   if (kind === 'joined' && event !== undefined) return { kind, id: eventId(contact, kind), ...event, contact }
-  if (kind === 'invited' && invitation?.name !== undefined) {
+  if (kind === 'invited' && invitation !== undefined) {
     const { name, at, code } = invitation
     return { kind, id: eventId(contact, kind), name, at, contact, code }
   }

@@ -1,13 +1,76 @@
-import type { DeliveryRecord, DeliveryState } from '../signup/contact.ts'
+import {
+  type Contact,
+  type DeliveryKind,
+  type DeliveryRecord,
+  type DeliveryState,
+  emailKey,
+  eventId,
+} from '../signup/contact.ts'
 import { forEachPage } from './bulk.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf } from './contacts.ts'
 import type { Database, Tx, Value } from './database.ts'
-import { type ContactRow, RECORD_COLUMNS, type RecordRow, recordOf } from './rows.ts'
+import { erasedAt } from './erasures.ts'
+
+/** The columns that a query must return for a delivery, to show it to the operator. */
+const RECORD_COLUMNS =
+  'delivery.number, delivery.destination, delivery.kind, delivery.state, delivery.attempts, delivery.due_at, delivery.why,' +
+  ' delivery.settled_at'
+
+interface RecordRow extends Pick<ContactRow, 'id'> {
+  readonly number: number
+  readonly destination: string
+  readonly kind: DeliveryKind
+  readonly state: DeliveryState
+  readonly attempts: number
+  readonly due_at: number
+  readonly why: string | null
+  readonly settled_at: number | null
+}
+
+function recordOf(row: RecordRow): DeliveryRecord {
+  const { number, id, kind, destination, state, attempts, due_at, why, settled_at } = row
+  return {
+    number,
+    contactId: id,
+    eventId: kind === 'joined' || kind === 'invited' ? eventId({ id }, kind) : null,
+    kind,
+    destination,
+    state,
+    attempts,
+    due: new Date(due_at),
+    why,
+    settledAt: settled_at === null ? null : new Date(settled_at),
+  }
+}
 
 /** Deliveries, as the operator sees and replays them. */
 
 export interface DeliveryFilter {
   readonly state?: DeliveryState | undefined
   readonly destination?: string | undefined
+}
+
+/** What is stored about an address. Somebody who was erased may have come back since. */
+export interface Person {
+  readonly contact: Contact | undefined
+  /** Those of the contact, the oldest first. */
+  readonly deliveries: readonly DeliveryRecord[]
+  readonly erasedAt: Date | undefined
+}
+
+export async function personOf(tx: Tx, email: string): Promise<Person> {
+  const key = emailKey(email)
+  const [contact] = await tx.all<ContactRow>(`select ${CONTACT_COLUMNS} from contact where email_key = $1`, [key])
+  const deliveries = await tx.all<RecordRow>(
+    `select id, ${RECORD_COLUMNS} from contact join delivery on delivery.contact = contact.number` +
+      ' where email_key = $1 order by delivery.number',
+    [key],
+  )
+  return {
+    contact: contact && contactOf(contact),
+    deliveries: deliveries.map(recordOf),
+    erasedAt: (await erasedAt(tx, [email])).get(key),
+  }
 }
 
 /** The newest first, with the addresses of their contacts. */
@@ -32,13 +95,6 @@ export async function listDeliveries(
   return rows.map(row => ({ ...recordOf(row), email: row.email }))
 }
 
-/** The result of a replay. The numbers in `inFlight` are leased now; those in `unknown` do not exist. */
-export interface Replay {
-  readonly replayed: number
-  readonly inFlight: readonly number[]
-  readonly unknown: readonly number[]
-}
-
 /**
  * Makes deliveries new and due. That clears their doubt, which is the operator's decision; only hand-overs keep it, since the
  * provider can resolve it.
@@ -47,23 +103,13 @@ const RENEW =
   "update delivery set state = 'waiting', due_at = $2, attempts = 0, why = null, settled_at = null, token = null," +
   " doubt = case when kind = 'handover' and (doubt = 1 or token is not null) then 1 else 0 end"
 
-/** A delivery that is in flight is left alone, or it would be attempted twice at once. */
-export async function replay(tx: Tx, numbers: readonly number[]): Promise<Replay> {
-  const { among } = tx.dialect
-  const wanted = [...new Set(numbers)]
-  const replayed = await tx.run(`${RENEW} where ${among('number', '$1')} and (token is null or due_at <= $2)`, [
-    wanted,
-    tx.now,
-  ])
-  const rows = await tx.all<{ number: number; leased: number }>(
-    `select number, case when token is null then 0 else 1 end as leased from delivery where ${among('number', '$1')}`,
-    [wanted],
+/** Returns the numbers of those that were replayed: one that is in flight is left alone, or it would be attempted twice at once. */
+export async function replay(tx: Tx, numbers: readonly number[]): Promise<readonly number[]> {
+  const rows = await tx.all<{ number: number }>(
+    `${RENEW} where ${tx.dialect.among('number', '$1')} and (token is null or due_at <= $2) returning number`,
+    [numbers, tx.now],
   )
-  return {
-    replayed,
-    inFlight: rows.filter(({ leased }) => leased === 1).map(({ number }) => number),
-    unknown: wanted.filter(number => !rows.some(row => row.number === number)),
-  }
+  return rows.map(({ number }) => number)
 }
 
 /** The same for all that were abandoned, in short steps, so that signups do not wait. Returns how many there were. */

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { Contact, DeliveryKind } from '../signup/contact.ts'
 import { emailKey } from '../signup/contact.ts'
 import { addDeliveries, type SignupTargets } from './activate.ts'
+import { CONTACT_COLUMNS, type ContactRow, contactOf } from './contacts.ts'
 import type { Tx } from './database.ts'
-import { CONTACT_COLUMNS, type ContactRow, contactOf } from './rows.ts'
 
 /**
  * Milliseconds for which a delivery is leased. Longer than any attempt, so that two are never under way at once. What a dead

@@ -18,7 +18,7 @@ create table contact (
   reason               text,   -- why it is held
   mailbox              text collate "C", -- the one behind all spellings of the address
   invited_at           bigint,
-  invite_name          text,   -- the name of that event; null: imported, so nobody is notified
+  invite_name          text,   -- the name of that event
   code                 text collate "C",
   redeemed_at          bigint,
   confirmation_sent_at bigint, -- when the last mail that asks for a confirmation was stored to be sent

@@ -8,9 +8,9 @@ import {
   type Signup,
 } from '../signup/contact.ts'
 import { activate, addDeliveries, beginningOf, deliveryRow, type SignupTargets } from './activate.ts'
+import { contactRow } from './contacts.ts'
 import { StoreUnavailable, type Tx } from './database.ts'
 import { type Delivery, LEASE } from './outbox.ts'
-import { contactRow } from './rows.ts'
 
 /** What became of a signup in the store. */
 export type Admission =
