@@ -4,8 +4,10 @@ import { type TestContext, test } from 'node:test'
 import { LINKS_SECRET, linksOf, purposes } from '../../src/confirm/token.ts'
 import { readMessages } from '../../src/http/messages/languages.ts'
 import { pageSentences } from '../../src/http/messages/sentences.ts'
+import { assertAccessible, openPage, startBrowser } from '../harness/browser.ts'
 import { clientOf } from '../harness/client.ts'
 import { sqlOn } from '../harness/database.ts'
+import { skipSlow } from '../harness/environment.ts'
 import { startService } from '../harness/service.ts'
 
 const messages = new URL('../../examples/messages/messages.json', import.meta.url).pathname
@@ -190,5 +192,50 @@ test('without the store a link says to try again, and its token is in no log', a
   for (const purpose of purposes) {
     assert.deepEqual(await see(links[purpose], post), [500, pageSentences['link.failed'], undefined, false])
     assert.ok(!JSON.stringify(logged).includes(links[purpose].split('token=')[1]!.slice(0, 20)))
+  }
+})
+
+test('a browser needs no script for the button; axe-core finds nothing, and nothing is wider than the screen', {
+  skip: skipSlow,
+}, async t => {
+  const browser = await startBrowser(t)
+  if ('missing' in browser) return t.skip(browser.missing)
+  const { signedUp, origin } = await opened(t, { ...confirming, SERVICE_NAME: 'W'.repeat(60) })
+  const { confirm, unsubscribe } = await signedUp('ada@example.com')
+  const { page, complaints, origins } = await openPage(t, browser, confirm, { javaScriptEnabled: false })
+  for (const [link, button, done] of [
+    [confirm, 'confirm.button', 'confirm.done'],
+    [unsubscribe, 'unsubscribe.button', 'unsubscribe.done'],
+  ] as const) {
+    await page.goto(link)
+    await page.getByText('ada@example.com').waitFor()
+    await page.getByRole('button', { name: pageSentences[button] }).click()
+    await page.getByRole('heading', { name: pageSentences[done] }).waitFor()
+  }
+  assert.deepEqual([complaints, [...origins]], [[], [origin]])
+
+  for (const [colorScheme, width, locale] of [
+    ['light', 320, 'ar'],
+    ['dark', 320, 'de'],
+    ['light', 1440, 'en'],
+    ['dark', 1440, 'en'],
+  ] as const) {
+    const { confirm, unsubscribe } = await signedUp(`${'w'.repeat(60)}.${colorScheme}.${width}@example.com`)
+    const options = { colorScheme, locale, viewport: { width, height: 740 }, bypassCSP: true }
+    const { page } = await openPage(t, browser, confirm, options)
+    const pages: (() => Promise<unknown>)[] = [
+      () => page.goto(confirm),
+      () => page.getByRole('button').click(),
+      () => page.goto(unsubscribe),
+      () => page.getByRole('button').click(),
+      () => page.goto(confirm),
+      () => page.goto(`${origin}/nothing`),
+    ]
+    for (const [i, open] of pages.entries()) {
+      await open()
+      const where = `page ${i}, ${colorScheme}, ${width}, ${locale}`
+      await assertAccessible(page, where)
+      assert.equal(await page.evaluate('document.documentElement.lang'), locale, where)
+    }
   }
 })

@@ -7,7 +7,7 @@ import { docsMarkdown, docsPage } from '../../src/discovery/docs.ts'
 import { openapi } from '../../src/discovery/openapi.ts'
 import { assertAccessible, openPage, startBrowser } from '../harness/browser.ts'
 import { clientOf } from '../harness/client.ts'
-import { isSlow } from '../harness/environment.ts'
+import { skipSlow } from '../harness/environment.ts'
 import { startService, wholeFile } from '../harness/service.ts'
 
 const { request, baseUrl } = await clientOf(await startService(wholeFile))
@@ -101,7 +101,7 @@ test('whatever the operator writes is text', () => {
 })
 
 test('C-58: a browser complains about nothing, axe-core finds nothing, and nothing is wider than the screen', {
-  skip: !isSlow && 'it runs in .ci/run',
+  skip: skipSlow,
 }, async t => {
   const browser = await startBrowser(t)
   if ('missing' in browser) return t.skip(browser.missing)

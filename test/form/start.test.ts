@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { blocksOf, textOf } from '../documents.ts'
 import { openPage, startBrowser } from '../harness/browser.ts'
 import { contactsIn } from '../harness/database.ts'
-import { isSlow } from '../harness/environment.ts'
+import { skipSlow } from '../harness/environment.ts'
 import { checkout, npmStart } from '../harness/npm.ts'
 import { freePort } from '../harness/port.ts'
 
@@ -16,7 +16,7 @@ const written = (language: string) =>
     .map(({ lines }) => lines.join('\n'))
 
 test('step 4 of docs/start.md, typed as it stands there, puts a working form on a page of another origin', {
-  skip: !isSlow && 'slow: WAITLIST_SLOW_TESTS=1',
+  skip: skipSlow,
 }, async t => {
   const started = await startBrowser(t)
   if ('missing' in started) return t.skip(started.missing)
