@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { parse } from 'csv-parse'
 import { OperatorError } from '../config/operator.ts'
 import { type Io, LINE_MAX, timeOf } from '../operate/output.ts'
-import { EMAIL_PATTERN, sourceParameters } from '../signup/contact.ts'
+import { isEmail, sourceParameters } from '../signup/contact.ts'
 import { type Problem, parseSignup, parseSource } from '../signup/parse.ts'
 import type { ImportRow } from './store.ts'
 
@@ -22,7 +22,6 @@ export interface ColumnOptions {
 
 const STATUS =
   /status|unsub|bounce|opt(?:ed)?[ _-]?out|complain|suppress|blacklist|blocklist|^(?:state|subscribed?|(?:is[ _]?)?active|blocked|cleaned|deleted|archived|do[ _]?not[ _]?e?mail)$/i
-const address = new RegExp(`^${EMAIL_PATTERN}$`)
 
 /** Milliseconds. Clocks differ, and local times are up to 14 hours ahead. */
 const DAY = 86_400_000
@@ -44,7 +43,7 @@ export async function* contactsIn(
   for await (const { line, fields } of recordsOf(file, io.stdin)) {
     if (heading === undefined) {
       heading = fields.map(name => name.trim())
-      const isAddress = heading.length === 1 && address.test(heading[0]!)
+      const isAddress = heading.length === 1 && isEmail(heading[0]!)
       columns = isAddress ? { email: [0] } : columnsIn(heading, options)
       if (columns.name === undefined) io.stderr.write('The part of each address before the @ is taken as the name.\n')
       if (!isAddress) continue

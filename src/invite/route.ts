@@ -1,7 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
-import { isCode } from '../signup/contact.ts'
 import type { Database } from '../store/database.ts'
 import { invitationOf, redeem } from './store.ts'
 
@@ -41,7 +40,7 @@ export function invitationRoute({ store, token, log }: InvitationParts) {
     }
     try {
       const find = method === 'POST' ? redeem : invitationOf
-      const found = isCode(code) ? await store.transaction(tx => find(tx, code)) : null
+      const found = await store.transaction(tx => find(tx, code))
       return found === null ? refusal(404, 'No contact has this invitation code.') : { status: 200, body: found }
     } catch (error) {
       log.error({ why: (error as Error).message }, 'an invitation could not be read')

@@ -123,7 +123,7 @@ export async function claimDigest(tx: Tx, channel: string): Promise<Digest | nul
   const until = tx.now - LAG
   const [counts] = await tx.all<{ joined: number; invited: number }>(
     'select (select count(*) from contact where event_at > $1 and event_at <= $2) as joined,' +
-      ' (select count(*) from contact where invited_at > $1 and invited_at <= $2 and invite_name is not null) as invited',
+      ' (select count(*) from contact where invited_at > $1 and invited_at <= $2) as invited',
     [row.told_until, until],
   )
   const { joined, invited } = counts!

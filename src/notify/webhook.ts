@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { type OwnDestination, resultOf } from '../delivery/destination.ts'
 import { call, deadline, failureOf, type Reply } from '../http-client/call.ts'
-import { newsKinds } from '../signup/contact.ts'
+import { publicEvents } from '../signup/contact.ts'
 
 interface WebhookSettings {
   /** The receiver: http or https, with path and query. */
@@ -39,7 +39,7 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
 
   return {
     name: 'webhook',
-    events: newsKinds,
+    events: publicEvents,
     repeatable: Number.POSITIVE_INFINITY,
     concurrency: 16,
     async deliver({ id, name: type, at: timestamp, contact, code }, signal) {

@@ -1,7 +1,7 @@
 /** How the arguments and options of commands are read. */
 
 import { InvalidArgumentError } from 'commander'
-import { EMAIL_MAX, EMAIL_PATTERN } from '../signup/contact.ts'
+import { EMAIL_MAX, isEmail } from '../signup/contact.ts'
 import { LISTING_MAX, number, timeOf } from './output.ts'
 
 export function wholeNumber(text: string): number {
@@ -49,11 +49,8 @@ export function mapping(text: string, before: Readonly<Record<string, string>> =
 
 export const headings = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
 
-const address = new RegExp(`^${EMAIL_PATTERN}$`)
-const isAddress = (text: string): boolean => text.length <= EMAIL_MAX && address.test(text)
-
 export function mailAddress(text: string): string {
-  if (!isAddress(text)) throw new InvalidArgumentError('It must be an email address.')
+  if (!isEmail(text)) throw new InvalidArgumentError('It must be an email address.')
   return text
 }
 

@@ -1,5 +1,5 @@
 import type { Config } from '../config/load.ts'
-import { type Contact, type ContactState, type DeliveryRecord, eventId, type Invitation } from '../signup/contact.ts'
+import { type Contact, type ContactState, type DeliveryRecord, eventId } from '../signup/contact.ts'
 import { type ContactFilter, newestContacts } from '../store/contacts.ts'
 import { type Person, personOf } from '../store/deliveries.ts'
 import { withDatabase } from '../store/open.ts'
@@ -72,8 +72,11 @@ function history(contact: Contact, erasedAt: Date | undefined): readonly string[
     joined: event
       ? `${moment(event.at)}, ${event.name}, ${eventId(contact, 'joined')}`
       : `without an event${why[state]}`,
-    ...(invitation && { invited: invitedIn(contact, invitation), code: invitation.code }),
-    ...(invitation && { redeemed: invitation.redeemedAt ? moment(invitation.redeemedAt) : 'not yet' }),
+    ...(invitation && {
+      invited: `${moment(invitation.at)}, ${invitation.name}, ${eventId(contact, 'invited')}`,
+      code: invitation.code,
+      redeemed: invitation.redeemedAt ? moment(invitation.redeemedAt) : 'not yet',
+    }),
     source:
       Object.entries(source)
         .map(each => each.join('='))
@@ -81,9 +84,6 @@ function history(contact: Contact, erasedAt: Date | undefined): readonly string[
     ...(providerId !== undefined && { 'provider id': providerId }),
   })
 }
-
-const invitedIn = (contact: Contact, { at, name }: Invitation): string =>
-  name === undefined ? moment(at) : `${moment(at)}, ${name}, ${eventId(contact, 'invited')}`
 
 const IMPORTED = ': imported, or known to the provider before'
 

@@ -1,5 +1,5 @@
 import { type Environment, readSettings, type SettingsTable, type ValuesOf } from '../config/readers.ts'
-import { type NewsKind, newsKinds } from '../signup/contact.ts'
+import { type PublicEvent, publicEvents } from '../signup/contact.ts'
 import type { Fields, Vendor } from './vendor.ts'
 
 /** Every vendor, by its name in PROVIDER. Each file is loaded when it is needed. */
@@ -51,7 +51,7 @@ export async function readProvider(
 }
 
 /** The events that start the owner's automation. */
-export function automatedEvents({ vendor, settings }: Choice): readonly NewsKind[] {
+export function automatedEvents({ vendor, settings }: Choice): readonly PublicEvent[] {
   if (vendor.notify === undefined || vendor.notifies?.(settings) === false) return []
-  return vendor.namesEvents ? newsKinds : ['joined']
+  return vendor.namesEvents ? publicEvents : ['joined']
 }

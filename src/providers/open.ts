@@ -1,6 +1,6 @@
 import { type Creation, type Provider, resultOf } from '../delivery/destination.ts'
 import { call, deadline, failureOf } from '../http-client/call.ts'
-import { type Contact, EMAIL_PATTERN, emailKey } from '../signup/contact.ts'
+import { type Contact, emailKey, isEmail } from '../signup/contact.ts'
 import { automatedEvents, type Choice } from './list.ts'
 import type { Api } from './vendor.ts'
 
@@ -9,8 +9,6 @@ const TIMEOUT = 8_000
 /** Many vendors do not recognise a second start, so a slow answer is worth waiting for. */
 const AUTOMATION_TIMEOUT = 20_000
 const CHECK_TIMEOUT = 30_000
-
-const isAddress = new RegExp(`^${EMAIL_PATTERN}$`)
 
 export function openProvider(choice: Choice): Provider {
   const { name, vendor, settings, fields } = choice
@@ -65,7 +63,7 @@ export function openProvider(choice: Choice): Provider {
           },
     async remove(email, stop) {
       // In a path it could name somebody by an id, or all of them.
-      if (!isAddress.test(email)) return { is: 'absent' }
+      if (!isEmail(email)) return { is: 'absent' }
       const removal = await vendor.remove(emailKey(email), attempt(TIMEOUT, stop))
       if (!('status' in removal)) return removal
       if (removal.status === 404) return { is: 'absent' }

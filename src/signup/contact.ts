@@ -1,20 +1,20 @@
 /** The words of ARCHITECTURE.md as types. */
 
 /**
- * `unconfirmed`: recorded, and asked to confirm the address before all else. `pending`: recorded here, the provider has not
- * confirmed it. `held`: recorded, and kept back until the operator releases it. `listed`: on the list. Without a provider a
- * contact is `listed` at once. `invited`: on the list, and let in.
+ * `unconfirmed`: recorded, and mailed a link that confirms the address. `pending`: recorded, and not yet taken by the provider.
+ * `held`: recorded, and kept back until the operator releases it. `listed`: on the list; without a provider, at once.
+ * `invited`: on the list, and let in.
  */
 export const contactStates = ['unconfirmed', 'pending', 'held', 'listed', 'invited'] as const
 export type ContactState = (typeof contactStates)[number]
 
 /**
- * Why a signup is held instead of listed. Each is a rule with a name, which is stored with the contact. The worst counts, so
- * that to release those whose verifier was away lets in nobody with a link:
+ * Why a signup is held instead of listed, the worst first. Only the worst is stored, so releasing the `unverified` lets in no
+ * name with a link.
  *
  * - `link-in-name`: its name has an address, a link or an encoded word in it, which a mail would carry to a stranger.
  * - `same-mailbox`: another spelling of an address that is known already, with dots or after a plus.
- * - `unverified`: the verifier of its challenge could not be asked.
+ * - `unverified`: the verifier of its challenge did not answer.
  * - `above-limit`: as many as the operator's limit were let in within the window.
  */
 export const holdReasons = ['link-in-name', 'same-mailbox', 'unverified', 'above-limit'] as const
@@ -32,7 +32,7 @@ export interface Contact {
   readonly reason?: HoldReason | undefined
   /** When the signup was recorded. */
   readonly createdAt: Date
-  /** The mails that ask for a confirmation: of those who are unconfirmed, and only of those. */
+  /** Present exactly in the state `unconfirmed`. */
   readonly confirmation?: ConfirmationMails | undefined
   /** When the address was confirmed by its link; absent: it never had to be. */
   readonly confirmedAt?: Date | undefined
@@ -42,7 +42,7 @@ export interface Contact {
   readonly providerId?: string | undefined
   /** "This contact joined": created in the transaction that lists it. Absent if the provider knew the contact before. */
   readonly event?: ContactEvent | undefined
-  /** Of those who are invited, and only of those. */
+  /** Present exactly in the state `invited`. */
   readonly invitation?: Invitation | undefined
 }
 
@@ -76,35 +76,27 @@ interface ContactEvent {
 
 /** "This contact was invited": created in the transaction that invites it. */
 export interface Invitation {
-  /** What lets them in: 128 random bits in base64url, `CODE_LENGTH` characters, and nobody else's. */
+  /** What the owner's app lets them in by: 128 random bits in base64url, 22 characters, unique. */
   readonly code: string
   readonly at: Date
   /** The name of its event. */
   readonly name: string
-  /** When the owner's app took the code; absent: not yet. */
+  /** When the owner's app redeemed the code; absent: not yet. */
   readonly redeemedAt?: Date | undefined
 }
 
-/** Characters of the code of an invitation. */
-export const CODE_LENGTH = 22
+/** What happens to a contact, each at most once, and destinations are notified of. */
+export const publicEvents = ['joined', 'invited'] as const
+export type PublicEvent = (typeof publicEvents)[number]
 
-const CODE = new RegExp(`^[\\w-]{${CODE_LENGTH}}$`)
-
-/** Whether a text could be the code of an invitation. */
-export const isCode = (text: string): boolean => CODE.test(text)
-
-/** What can happen to a contact, once each, that others are told of. */
-export const newsKinds = ['joined', 'invited'] as const
-export type NewsKind = (typeof newsKinds)[number]
-
-/** What destinations are sent for a contact: its events, and the mail that asks it for a confirmation. */
-export const eventKinds = [...newsKinds, 'confirmation'] as const
+/** What destinations deliver for a contact: its events, and the mail with the link that confirms its address. */
+export const eventKinds = [...publicEvents, 'confirmation'] as const
 export type EventKind = (typeof eventKinds)[number]
 
 /** What a delivery is for: a contact that is handed over to the provider, or one of these. */
 export type DeliveryKind = 'handover' | EventKind
 
-/** What destinations are told of a contact. */
+/** An event as destinations get it. */
 export interface WaitlistEvent extends ContactEvent {
   readonly kind: EventKind
   /** The same in all attempts and for all destinations, so that receivers can drop repeats: 40 of `[a-z0-9_-]`. */
@@ -114,12 +106,12 @@ export interface WaitlistEvent extends ContactEvent {
   readonly code?: string | undefined
 }
 
-const prefixes: Readonly<Record<NewsKind, string>> = { joined: 'evt', invited: 'inv' }
+const prefixes: Readonly<Record<PublicEvent, string>> = { joined: 'evt', invited: 'inv' }
 
 /** A contact has at most one event of each kind, so the contact's id names it. */
-export const eventId = ({ id }: Pick<Contact, 'id'>, kind: NewsKind): string => `${prefixes[kind]}_${id}`
+export const eventId = ({ id }: Pick<Contact, 'id'>, kind: PublicEvent): string => `${prefixes[kind]}_${id}`
 
-/** What destinations are sent for a contact that has an event of this kind, or is unconfirmed. */
+/** The event of this kind that a contact has. */
 export function eventOf(contact: Contact, kind: EventKind): WaitlistEvent {
   const { event, invitation, confirmation } = contact
   if (kind === 'joined' && event !== undefined) return { kind, id: eventId(contact, kind), ...event, contact }
@@ -170,7 +162,7 @@ export interface Signup {
   readonly source?: Source | undefined
   /** The solved challenge that it came with, if one is asked for. */
   readonly proof?: Proof | undefined
-  /** Whether its challenge could not be verified, since the verifier was away. */
+  /** Whether the verifier of its challenge did not answer. */
   readonly unverified?: boolean | undefined
   readonly [parsed]: true
 }
@@ -194,6 +186,11 @@ const TOP_LABEL = '[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?'
 
 /** The subset of RFC 5321 `Mailbox` that we accept: no quoted local part, no address literal, at least two labels. */
 export const EMAIL_PATTERN = `${ATOM}(?:\\.${ATOM})*@(?:${LABEL}\\.)+${TOP_LABEL}`
+
+const email = new RegExp(`^${EMAIL_PATTERN}$`)
+
+/** Whether a text is an address that a signup may have. */
+export const isEmail = (text: string): boolean => text.length <= EMAIL_MAX && email.test(text)
 
 /**
  * Two addresses are the same contact if they are equal in ASCII lower case. Local parts are case-sensitive formally

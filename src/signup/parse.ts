@@ -1,4 +1,4 @@
-import { EMAIL_MAX, EMAIL_PATTERN, type Signup, type Source, sourceParameters } from './contact.ts'
+import { EMAIL_MAX, isEmail, type Signup, type Source, sourceParameters } from './contact.ts'
 
 /**
  * The rules for a signup, as plain code. `parseSignup` is the only maker of a `Signup`, so every `Signup` can be trusted.
@@ -44,7 +44,6 @@ export const INVISIBLE =
 
 const visible = new RegExp(`[^${SPACE}${INVISIBLE}]`, 'u')
 const controlCharacter = new RegExp(`[${CONTROL}]`)
-const emailAddress = new RegExp(`^${EMAIL_PATTERN}$`)
 
 /**
  * Reads a signup from a decoded JSON body. Members other than `name` and `email` are ignored.
@@ -58,7 +57,7 @@ export function parseSignup(body: object, source?: Source): Signup | Problem {
 
   const email = readText('email', member(body, 'email'), EMAIL_MAX)
   if (typeof email !== 'string') return email
-  if (!emailAddress.test(email)) return { problem: problems.emailInvalid }
+  if (!isEmail(email)) return { problem: problems.emailInvalid }
 
   return (source === undefined ? { name, email } : { name, email, source }) as Signup
 }
