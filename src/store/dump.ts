@@ -63,43 +63,37 @@ export const dump = (database: Database, write: (lines: string) => Promise<unkno
  * @throws {OperatorError} when the dump is not whole, or the tables are not empty.
  */
 export async function load(database: Database, lines: () => AsyncIterable<string>): Promise<End['counts']> {
-  const end = await endOf(lines())
-  return database.transaction(
+  const counts = await countsIn(lines())
+  await database.transaction(
     async tx => {
       await requireEmpty(tx, database.name)
-      const counts: Record<string, number> = Object.fromEntries(Object.keys(tables).map(table => [table, 0]))
-      let batch: { readonly table: Table; readonly rows: Row[] } = { table: 'contact', rows: [] }
-      const flush = async () => {
-        await tx.insert(batch.table, batch.rows)
-        counts[batch.table]! += batch.rows.length
-      }
+      let [table, rows]: [Table, Row[]] = ['contact', []]
       for await (const line of lines()) {
-        const { table, ...row } = parse(line) as { table?: Table } & Row
+        const { table: next, ...row } = parse(line) as { table?: Table } & Row
         // The first line and the last.
-        if (table === undefined) continue
+        if (next === undefined) continue
         // They become part of a statement.
-        const isKnown = Object.hasOwn(tables, table) && Object.keys(row).every(column => /^[a-z_]+$/.test(column))
-        if (!isKnown) throw damaged('it has a table or a column that is unknown')
-        if (table !== batch.table || batch.rows.length === PAGE) {
-          await flush()
-          batch = { table, rows: [] }
+        if (!Object.hasOwn(tables, next) || !Object.keys(row).every(column => /^[a-z_]+$/.test(column)))
+          throw damaged('it has a table or a column that is unknown')
+        if (next !== table || rows.length === PAGE) {
+          await tx.insert(table, rows)
+          ;[table, rows] = [next, []]
         }
-        batch.rows.push(row)
+        rows.push(row)
       }
-      await flush()
-      if (Object.keys(counts).some(each => counts[each] !== end.counts[each])) throw damaged('rows are missing')
-      for (const table of ['contact', 'delivery']) {
-        const text = tx.dialect.nextNumber(table)
+      await tx.insert(table, rows)
+      for (const numbered of ['contact', 'delivery']) {
+        const text = tx.dialect.nextNumber(numbered)
         if (text !== null) await tx.all(text)
       }
-      return counts
     },
     { repeatable: false },
   )
+  return counts
 }
 
-/** The last line of a dump that is whole. */
-async function endOf(lines: AsyncIterable<string>): Promise<End> {
+/** The counts in the last line of a dump that is whole. */
+async function countsIn(lines: AsyncIterable<string>): Promise<End['counts']> {
   const hash = createHash('sha256')
   let last: string | undefined
   for await (const line of lines) {
@@ -107,10 +101,10 @@ async function endOf(lines: AsyncIterable<string>): Promise<End> {
     if (last !== undefined) hash.update(`${last}\n`)
     last = line
   }
-  const end = parse(last ?? '') as Partial<End>
-  if (end.sha256 === undefined || end.counts === undefined) throw damaged('its end is missing')
-  if (end.sha256 !== hash.digest('hex')) throw damaged('its checksum is another one')
-  return { counts: end.counts, sha256: end.sha256 }
+  const { counts, sha256 } = parse(last ?? '') as Partial<End>
+  if (sha256 === undefined || counts === undefined) throw damaged('its end is missing')
+  if (sha256 !== hash.digest('hex')) throw damaged('its checksum is another one')
+  return counts
 }
 
 async function requireEmpty(tx: Tx, name: string): Promise<void> {
