@@ -4,17 +4,7 @@ import { OperatorError } from './config/operator.ts'
 import type { Environment, SettingsTable } from './config/readers.ts'
 import { settings } from './config/settings.ts'
 import type { RemoveOptions } from './erase/command.ts'
-import {
-  headings,
-  listed,
-  mailAddress,
-  mailAddresses,
-  mapping,
-  moment,
-  part,
-  wholeNumber,
-  wholeNumbers,
-} from './operate/arguments.ts'
+import { listed, mailAddress, mapping, moment, part, several, wholeNumber } from './operate/arguments.ts'
 import { type ExitCode, fail, type Io } from './operate/output.ts'
 import { contactStates, deliveryStates, holdReasons } from './signup/contact.ts'
 
@@ -89,7 +79,7 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     byReason(command).addOption(new Option('--state <state>', 'only contacts in this state').choices(contactStates))
   const listing = (command: Command) =>
     command.option('-l, --limit <n>', 'how many', listed, 50).option('--json', 'one JSON object a line')
-  const addresses = ['[addresses...]', 'email addresses', mailAddresses, []] as const
+  const addresses = ['[addresses...]', 'email addresses', several(mailAddress), []] as const
   const unasked = ['--yes', 'do not ask'] as const
 
   described(program.command('serve'), 'take signups over HTTP until stopped', 'serve')
@@ -115,7 +105,7 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
   described(program.command('import'), 'add the contacts of a CSV file', 'import --dry-run list.csv')
     .argument('<file>', 'the file; - for standard input')
     .option('--map <member=heading>', 'which column has a name, an email and so on; can be repeated', mapping)
-    .option('--ignore <heading>', 'do not refuse the file for this column; can be repeated', headings)
+    .option('--ignore <heading>', 'do not refuse the file for this column; can be repeated', several(String))
     .option('--dry-run', 'only say what would be done')
     .option('--announce', 'treat them like new signups: tell the provider and the destinations')
     .action(run(async () => (await import('./import/command.ts')).importFile))
@@ -157,7 +147,7 @@ function commands(io: Io, env: Environment, end: (code: ExitCode) => void): Comm
     .action(run(async () => (await import('./operate/deliveries.ts')).deliveries))
     .command('replay')
     .description('attempt deliveries again, as if they were new')
-    .argument('[numbers...]', 'from the listing', wholeNumbers, [])
+    .argument('[numbers...]', 'from the listing', several(wholeNumber), [])
     .option('--abandoned', 'all that were abandoned')
     .option('--destination <name>', 'with --abandoned: only those to this destination')
     .action(run(async () => (await import('./operate/deliveries.ts')).replayDeliveries))

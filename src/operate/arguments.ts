@@ -1,18 +1,13 @@
 /** How the arguments and options of commands are read. */
 
 import { InvalidArgumentError } from 'commander'
-import { EMAIL_MAX, isEmail } from '../signup/contact.ts'
+import { isEmail } from '../signup/contact.ts'
 import { LISTING_MAX, number, timeOf } from './output.ts'
 
 export function wholeNumber(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
   return Number(text)
 }
-
-export const wholeNumbers = (text: string, before: readonly number[]): readonly number[] => [
-  ...before,
-  wholeNumber(text),
-]
 
 /** How many records a listing has. */
 export function listed(text: string): number {
@@ -22,11 +17,9 @@ export function listed(text: string): number {
   return count
 }
 
-/** A part of an address or a name. */
+/** A part of an address or a name. An empty one would be in each of them. */
 export function part(text: string): string {
-  if (text === '' || text.length > EMAIL_MAX) {
-    throw new InvalidArgumentError(`It must be 1 to ${EMAIL_MAX} characters long.`)
-  }
+  if (text === '') throw new InvalidArgumentError('It must not be empty.')
   return text
 }
 
@@ -47,14 +40,12 @@ export function mapping(text: string, before: Readonly<Record<string, string>> =
   return { ...before, [member]: column }
 }
 
-export const headings = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
-
 export function mailAddress(text: string): string {
   if (!isEmail(text)) throw new InvalidArgumentError('It must be an email address.')
   return text
 }
 
-export const mailAddresses = (text: string, before: readonly string[] = []): readonly string[] => [
-  ...before,
-  mailAddress(text),
-]
+/** What can be repeated. */
+export const several =
+  <T>(read: (text: string) => T) =>
+  (text: string, before: readonly T[] = []): readonly T[] => [...before, read(text)]

@@ -1,10 +1,10 @@
 import type { Config } from '../config/load.ts'
-import { type Contact, type ContactState, type DeliveryRecord, eventId } from '../signup/contact.ts'
+import { type Contact, type ContactState, eventId } from '../signup/contact.ts'
 import { type ContactFilter, newestContacts } from '../store/contacts.ts'
 import { type Person, personOf } from '../store/deliveries.ts'
 import { withDatabase } from '../store/open.ts'
+import { deliveryColumns } from './deliveries.ts'
 import {
-  type Columns,
   contactColumns,
   contactRecord,
   counted,
@@ -48,7 +48,7 @@ export async function show(config: Config, address: string, { json }: { json?: t
   } else if (contact === undefined) {
     await print(io, facts({ address, erased: moment(erasedAt!) }))
   } else {
-    const sent = deliveries.length === 0 ? ['There are no deliveries.\n'] : table(columns, deliveries)
+    const sent = deliveries.length === 0 ? ['There are no deliveries.\n'] : table(deliveryColumns, deliveries)
     await print(io, [...history(contact, erasedAt), '\n', ...sent])
   }
   return 0
@@ -94,15 +94,6 @@ const why: Readonly<Record<ContactState, string>> = {
   held: ' until it is released',
   listed: IMPORTED,
   invited: IMPORTED,
-}
-
-const columns: Columns<DeliveryRecord> = {
-  delivery: ({ number }) => String(number),
-  state: ({ state }) => state,
-  destination: ({ destination }) => destination,
-  attempts: ({ attempts }) => String(attempts),
-  'due or settled': ({ due, settledAt }) => moment(settledAt ?? due),
-  why: ({ why }) => why ?? '',
 }
 
 const record = (contact: Contact) => ({

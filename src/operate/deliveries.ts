@@ -22,18 +22,20 @@ export async function deliveries(
   io: Io,
 ): Promise<ExitCode> {
   const found = await withDatabase(store, ({ read }) => read(tx => listDeliveries(tx, filter, limit + 1)))
+  const { why, ...others } = deliveryColumns
+  const columns = { ...others, address: ({ email }: { readonly email: string }) => email, why }
   return listing(io, found, { limit, json, columns, toRecord: each => each })
 }
 
-const columns: Columns<DeliveryRecord & { readonly email: string }> = {
-  number: ({ number }) => String(number),
+/** Of deliveries in a table. */
+export const deliveryColumns = {
+  delivery: ({ number }) => String(number),
   state: ({ state }) => state,
   destination: ({ destination }) => destination,
-  address: ({ email }) => email,
   attempts: ({ attempts }) => String(attempts),
   'due or settled': ({ due, settledAt }) => moment(settledAt ?? due),
   why: ({ why }) => why ?? '',
-}
+} satisfies Columns<DeliveryRecord>
 
 export interface ReplayOptions {
   readonly abandoned?: true
