@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../config/load.ts'
-import { contactRecord, counted, type ExitCode, type Io, inChunks, print, toJson } from '../operate/output.ts'
+import { contactRecord, counted, type ExitCode, fail, type Io, inChunks, print, toJson } from '../operate/output.ts'
 import { type Contact, sourceParameters } from '../signup/contact.ts'
 import { writeAtomically } from '../store/atomic.ts'
 import { type ContactFilter, contactPages } from '../store/contacts.ts'
@@ -47,6 +47,7 @@ export async function exportContacts(
     }
     if (output === undefined) await print(io, texts())
     else await writeAtomically(output, file => pipeline(inChunks(texts()), createWriteStream(file)))
+    if (count === 0) return fail(io, 'nothing was found.')
     const each = [...states].map(([state, of]) => `${of} ${state}`).join(', ')
     io.stderr.write(
       `${output === undefined ? '' : `${output}: `}${counted(count, 'contact')}${each && ` (${each})`}.\n`,

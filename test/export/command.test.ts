@@ -73,7 +73,7 @@ describe('waitlist export', { concurrency: true }, () => {
     const json = await run(t, cwd, ['export', '--json', '--search', 'CYD@', '--until', '1970-01-02'])
     assert.deepEqual(JSON.parse(json.stdout).source, { utm_source: 'news', utm_medium: '=1+1', ref: 'x, "y"' })
     const nobody = await run(t, cwd, ['export', '--state', 'listed', '--search', 'bob'])
-    assert.deepEqual(nobody, { code: 0, stdout: `${HEADING}\r\n`, stderr: '0 contacts.\n' })
+    assert.deepEqual(nobody, { code: 1, stdout: `${HEADING}\r\n`, stderr: 'waitlist: nothing was found.\n' })
   })
 
   test('--output: a file for this user alone, once it is complete; none is overwritten', async t => {
