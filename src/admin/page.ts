@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { escapeHtml } from '../http/html.ts'
+import { escapeHtml, hashSource } from '../http/html.ts'
 import { type Counts, type DeliveryCount, type Stats, statsOf, timezone } from '../store/counts.ts'
 import type { Snapshot } from './server.ts'
 
@@ -8,7 +7,7 @@ const style = readFileSync(new URL('./page.css', import.meta.url), 'utf8')
 
 /** Allows the page its own style, by its hash, and nothing else. */
 export const policy =
-  `default-src 'none'; style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'; ` +
+  `default-src 'none'; style-src ${hashSource(style)}; ` +
   "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 interface Problem {

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Telemetry } from '../app/telemetry.ts'
+import type { Outage } from '../delivery/breaker.ts'
 import { listen, originOf, portOf } from '../http/listen.ts'
 import type { Counts } from '../store/counts.ts'
 import type { Store } from '../store/store.ts'
@@ -33,8 +34,6 @@ interface JsonAnswer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export type Outage = 'unreachable' | 'misconfigured'
-
 /** All that the page and the metrics show of the store and the destinations, at one moment: counts, never a person. */
 export interface Snapshot {
   readonly store: { readonly takesSignups: boolean; readonly freeBytes: number | null }
@@ -44,8 +43,6 @@ export interface Snapshot {
   readonly destinations: readonly { readonly name: string; readonly outage: Outage | null }[]
   readonly isDraining: boolean
 }
-
-export type AdminServer = Awaited<ReturnType<typeof openAdmin>>
 
 /** Milliseconds. To count a million contacts takes a second, and Prometheus waits ten for an answer. */
 const FRESH = 5_000

@@ -1,4 +1,4 @@
-/** `<waitlist-form>`: a form for a page of any origin. The service puts its settings before this, as `FORM` (documents.ts). */
+/** `<waitlist-form>`: a form for a page of any origin. The service puts its settings before this, as `FORM` (routes.ts). */
 
 /** The service, with a slash at the end. */
 const home = new URL('.', import.meta.url).href

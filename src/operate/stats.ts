@@ -6,7 +6,7 @@ import { type Columns, type ExitCode, type Io, moment, number, plain, print, tab
 /** Prints what the list amounts to. */
 export async function stats({ store, service }: Config, { json }: { json?: true }, io: Io): Promise<ExitCode> {
   const counts = await withDatabase(store, ({ read }) => read(countAll))
-  const read = { ...statsOf(counts), reasons: counts.held.map(({ reason, count }) => ({ reason, count })) }
+  const read = { ...statsOf(counts), reasons: counts.held }
   await print(io, json ? [toJson(read)] : report(service, read))
   return 0
 }

@@ -8,20 +8,12 @@ export interface Counts {
   /** Of those who are invited, how many codes the owner's app took. */
   readonly redeemed: number
   /** Those that are held, the most frequent reason first. */
-  readonly held: readonly HeldCount[]
+  readonly held: readonly { readonly reason: HoldReason; readonly count: number }[]
   /** Contacts on the list, so without those that are held or unconfirmed, by the quarter of an hour, in ascending order. */
   readonly signups: readonly Bar[]
   /** Contacts on the list by the label of their source, the 20 largest first; none without a label. */
   readonly sources: readonly { readonly source: string; readonly count: number }[]
   readonly deliveries: readonly DeliveryCount[]
-}
-
-/** Contacts that are held for one reason, and when the first and the last of them signed up. */
-interface HeldCount {
-  readonly reason: HoldReason
-  readonly count: number
-  readonly oldest: Date
-  readonly newest: Date
 }
 
 /** Signups from then on, until the next one begins. */
@@ -57,9 +49,7 @@ const TOTALS =
   ' (select count(*) from contact where code is not null) as invited,' +
   ' (select count(*) from contact where code is not null and redeemed_at is not null) as redeemed'
 
-const HELD =
-  'select reason, count(*) as count, min(created_at) as oldest, max(created_at) as newest' +
-  " from contact where state = 'held' group by reason order by 2 desc, 1"
+const HELD = "select reason, count(*) as count from contact where state = 'held' group by reason order by 2 desc, 1"
 
 const ON_LIST = "state not in ('held', 'unconfirmed')"
 
@@ -105,16 +95,19 @@ interface DestinationRow {
 export async function countAll(tx: Tx): Promise<Counts> {
   const [totals] = await tx.all<Record<'total' | 'unconfirmed' | 'pending' | 'invited' | 'redeemed', number>>(TOTALS)
   const { total, unconfirmed, pending, invited, redeemed } = totals!
-  const reasons = await tx.all<{ reason: HoldReason; count: number; oldest: number; newest: number }>(HELD)
-  const held = reasons.reduce((sum, { count }) => sum + count, 0)
+  const held = await tx.all<Counts['held'][number]>(HELD)
+  const heldTotal = held.reduce((sum, { count }) => sum + count, 0)
   // Clocks may be a little apart.
   const quarters = await tx.all<{ quarter: number; count: number }>(SIGNUPS, [tx.now - REACH, tx.now + 60_000])
   const destinations = await tx.all<DestinationRow>(DELIVERIES)
   return {
     at: new Date(tx.now),
-    contacts: { unconfirmed, pending, held, listed: total - unconfirmed - pending - held - invited, invited },
+    contacts: {
+      ...{ unconfirmed, pending, held: heldTotal, invited },
+      listed: total - unconfirmed - pending - heldTotal - invited,
+    },
     redeemed,
-    held: reasons.map(row => ({ ...row, oldest: new Date(row.oldest), newest: new Date(row.newest) })),
+    held,
     signups: quarters.map(({ quarter, count }) => ({ from: new Date(quarter * QUARTER), count })),
     sources: await tx.all<Counts['sources'][number]>(SOURCES),
     deliveries: destinations.flatMap(deliveryCounts),

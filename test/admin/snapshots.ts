@@ -39,7 +39,7 @@ export const million: Snapshot = {
     ...nobody.counts,
     contacts: { unconfirmed: 12, listed: 1_233_333, pending: 1_234, held: 40, invited: 1_250 },
     redeemed: 31,
-    held: [{ reason: 'above-limit', count: 40, oldest: minutesAgo(90), newest: minutesAgo(1) }],
+    held: [{ reason: 'above-limit', count: 40 }],
     signups: Array.from({ length: 180 }, (_, i) => ({ from: minutesAgo(15 * (180 - i)), count: (i * i) % 997 })),
     deliveries: [
       delivery('loops', 'waiting', 1_234, { oldest: minutesAgo(121), why: 'create a contact: answered with 401' }),

@@ -47,8 +47,7 @@ forEachEngine('counts', place => {
     const counts = await here.operator.counts()
     assert.deepEqual(counts.contacts, { unconfirmed: 0, pending: 1, listed: 27, held: 2, invited: 0 })
     assert.equal(await here.command(database => database.read(countListed)), 27)
-    const [newest, oldest] = held.map(time => new Date(time))
-    assert.deepEqual(counts.held, [{ reason: 'same-mailbox', count: 2, oldest, newest }])
+    assert.deepEqual({ ...counts.held[0] }, { reason: 'same-mailbox', count: 2 })
     const expected = Map.groupBy([...times, counts.at.getTime()].map(quarterOf), time => time)
     assert.deepEqual(
       counts.signups.map(({ from, count }) => [from.getTime(), count]),
