@@ -6,7 +6,7 @@ import { type Links, linksOf } from '../confirm/token.ts'
 import type { OwnDestination } from '../delivery/destination.ts'
 import { eraseContact } from '../erase/store.ts'
 import type { MailServer } from '../mail/send.ts'
-import type { Channel } from '../notify/channel.ts'
+import { type Channel, ownerMail } from '../notify/channel.ts'
 import { type Limiter, memoryLimiter } from '../rate-limit/memory.ts'
 import type { Store } from '../store/store.ts'
 
@@ -67,9 +67,7 @@ export async function openDestinations(config: Config, links: Links) {
     mailServer,
     /** Those that are notified of each event by itself. */
     events: [...(provider?.automation ? [provider.automation] : []), ...own],
-    async close(): Promise<void> {
-      await Promise.all([mailServer, ...own, ...channels].map(each => each?.close()))
-    },
+    close: () => mailServer?.close(),
   }
 }
 
@@ -82,8 +80,6 @@ async function openChannels(config: Config, mailServer: MailServer | null): Prom
     if (slack !== undefined) channels.push(chats.chat(chats.slack, slack, service))
     if (discord !== undefined) channels.push(chats.chat(chats.discord, discord, service))
   }
-  if (owner !== undefined && mailServer !== null) {
-    channels.push((await import('../notify/owner-mail.ts')).ownerMail(mailServer, owner, service))
-  }
+  if (owner !== undefined && mailServer !== null) channels.push(ownerMail(mailServer, owner, service))
   return channels
 }

@@ -97,7 +97,7 @@ async function checkAll(config: Config, sendTest: true | undefined): Promise<rea
     const warnings = config.warnings.map(why => ({ what: 'settings', is: 'note', why }) as const)
     return [...warnings, ...(await checkStored(config.store, names)), ...results]
   } finally {
-    await destinations.close()
+    destinations.close()
   }
 }
 
@@ -113,9 +113,10 @@ async function checkMail(config: Config, email: string, letter: CheckOptions['le
     throw new OperatorError('CONFIRM=mail is not set: nobody is asked to confirm an address')
   const { mailDestination } = await import('../mail/destination.ts')
   const { mailServer } = await import('../mail/send.ts')
-  const destination = mailDestination(mail, () => linksIn(config, unshared), mailServer(mail))
+  const server = mailServer(mail)
+  const destination = mailDestination(mail, () => linksIn(config, unshared), server)
   const result = await destination.sample(letters[letter], email, new AbortController().signal)
-  await destination.close()
+  server.close()
   const what = `mail to ${email}`
   if (result.is !== 'delivered') return { what, is: 'wrong', why: result.why }
   return { what, is: 'ok', why: `the server took it${result.response ? `: ${result.response}` : ''}` }

@@ -28,11 +28,10 @@ export interface Destination {
   deliver(event: WaitlistEvent, signal: AbortSignal): Promise<DeliveryResult>
 }
 
-/** A destination with settings and connections of its own, which the provider's automation is not. */
+/** A destination with settings of its own, which the provider's automation is not. */
 export interface OwnDestination extends Destination {
   /** Tries address and credentials: null when they are good. Never rejects. */
   check(signal: AbortSignal): Promise<Failure | null>
-  close(): Promise<void>
 }
 
 /**

@@ -31,8 +31,7 @@ export type Failure =
   | { readonly is: 'misconfigured' | 'unreachable' | 'in doubt'; readonly why: string }
 
 /** `ok`: 2xx, whatever its body. `refused`: any other 4xx, about this request; the caller knows what it means. */
-export type Reply = Answer &
-  ({ readonly is: 'ok'; readonly why: string } | { readonly is: 'refused'; readonly why: string } | Failure)
+export type Reply = Answer & ({ readonly is: 'ok' | 'refused'; readonly why: string } | Failure)
 
 interface Answer {
   /** 0: there was no answer. */
@@ -114,8 +113,7 @@ function meaning(status: number, safe: boolean, why: string, headers: Headers) {
     return { is: 'rate limited', why, retryAfter: wait ?? DEFAULT_WAIT } as const
   }
   if (status === 401 || status === 403) return { is: 'misconfigured', why } as const
-  // Nothing was done yet; a later attempt may succeed.
-  if (status === 408 || status === 425 || status === 503) return { is: 'unreachable', why } as const
+  if (status === 503) return { is: 'unreachable', why } as const
   if (status < 500) return { is: 'refused', why } as const
   return { is: safe ? 'unreachable' : 'in doubt', why } as const
 }

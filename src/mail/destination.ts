@@ -58,6 +58,5 @@ export function mailDestination(settings: MailSettings, links: () => Links, serv
       return send({ kind, id: `check_${contact.id}`, at, contact, code }, signal)
     },
     check: server.check,
-    close: server.close,
   } satisfies OwnDestination & Record<string, unknown>
 }

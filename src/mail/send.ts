@@ -75,9 +75,7 @@ export function mailServer({ server, from, rate, heloName }: MailSettings) {
       }
     },
 
-    async close(): Promise<void> {
-      pool.close()
-    },
+    close: () => pool.close(),
   }
 }
 

@@ -4,6 +4,8 @@ import type { Log } from '../config/operator.ts'
 import { breaker, type OnOutage } from '../delivery/breaker.ts'
 import { LONGEST_ATTEMPT } from '../delivery/worker.ts'
 import type { Failure } from '../http-client/call.ts'
+import type { MailServer } from '../mail/send.ts'
+import type { Mailbox } from '../mail/settings.ts'
 import { countListed } from '../store/counts.ts'
 import type { Tx } from '../store/database.ts'
 import { LEASE } from '../store/outbox.ts'
@@ -19,7 +21,6 @@ export interface Channel {
   readonly minInterval: number
   /** Sends one sentence: null when it arrived. Never rejects. */
   send(sentence: string, signal: AbortSignal): Promise<Failure | null>
-  close(): Promise<void>
 }
 
 export const TEST_SENTENCE = 'waitlist check: this works'
@@ -83,6 +84,24 @@ export function channelWorker(channel: Channel, { store, log, onOutage = () => {
       const aborting = setTimeout(() => cutOff.abort(), grace)
       await running
       clearTimeout(aborting)
+    },
+  }
+}
+
+const OWNER_INTERVAL = 3_600_000
+
+/**
+ * Mails the owner one sentence, as subject and as text. A repeated message also counts those who joined since, so each has
+ * an id of its own: mailboxes hide what has the id of an earlier one.
+ */
+export function ownerMail(server: MailServer, to: Mailbox, service: string | null): Channel {
+  return {
+    ...{ name: 'owner-mail', label: "the owner's mailbox", minInterval: OWNER_INTERVAL },
+    async send(sentence, signal) {
+      const text = service === null ? sentence : `${service}: ${sentence}`
+      const result = await server.send({ id: `owner_${randomUUID()}`, to, subject: text, text }, signal)
+      if (result.is === 'delivered') return null
+      return result.is === 'refused' ? { is: 'misconfigured', why: result.why } : result
     },
   }
 }

@@ -59,6 +59,5 @@ export function chat({ name, label, query, message }: Chat, address: string, ser
       const reply = await call({ action: `tell ${label}`, method: 'POST', url: url.href, body, secrets, signal })
       return reply.is === 'ok' ? null : failureOf(reply)
     },
-    close: async () => {},
   }
 }

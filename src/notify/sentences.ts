@@ -46,12 +46,9 @@ export const outageSentence = ({ label, keeps }: Watched, outage: Outage, why: s
 export function recoverySentence({ label, keeps }: Watched, lasted: number, waiting: number | null): string {
   const minutes = Math.max(1, Math.round(lasted / 60_000))
   const time = minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
-  const kept =
-    waiting === null
-      ? 'what was kept is'
-      : waiting === 1
-        ? `1 ${keeps.slice(0, -1)} was kept and is`
-        : `${number(waiting)} ${keeps} were kept and are`
+  const were =
+    waiting === 1 ? `1 ${keeps.slice(0, -1)} was kept and is` : `${number(waiting ?? 0)} ${keeps} were kept and are`
+  const kept = waiting === null ? 'what was kept is' : were
   return `${capital(label)} answers again after ${time}: ${kept} ${completed[keeps]} now`
 }
 

@@ -53,6 +53,5 @@ export function webhook({ url, secrets }: WebhookSettings): OwnDestination {
       const reply = await send('try the webhook', `check_${randomUUID()}`, message, signal)
       return reply.is === 'ok' ? null : failureOf(reply)
     },
-    close: async () => {},
   }
 }

@@ -68,16 +68,14 @@ export const numbers: Reader<readonly number[]> = {
   read: text => listOf(number, text, 20),
 }
 
+const FIELD = /^(?!__proto__=)([^=\p{Cc}]{1,100}(?<!\s))=(\P{Cc}{1,200})$/u
+
 /** Reads PROVIDER_FIELDS. Names and values may have spaces, but no comma. */
 export const providerFields: Reader<Fields> = {
   allowed: 'must be a list of at most 20 name=value with different names, separated by commas',
   read(text) {
-    const all = listOf(
-      { read: item => /^(?!__proto__=)([^=\p{Cc}]{1,100}(?<!\s))=(\P{Cc}{1,200})$/u.exec(item)?.slice(1) },
-      text,
-      20,
-    )
-    const values: Record<string, string> | undefined = all && Object.fromEntries(all)
+    const all = listOf({ read: item => FIELD.exec(item)?.slice(1) }, text, 20)
+    const values: Fields | undefined = all && Object.fromEntries(all)
     return Object.keys(values ?? {}).length === all?.length ? values : undefined
   },
 }

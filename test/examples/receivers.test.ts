@@ -44,12 +44,6 @@ const stored = (folder: string) => {
   return rows.map(({ id, type, data }) => ({ id, type, data: JSON.parse(String(data)) }))
 }
 
-const sender = (t: TestContext, url: string, secrets: readonly string[]) => {
-  const destination = webhook({ url, secrets })
-  t.after(destination.close)
-  return destination
-}
-
 /** Signed as at `at`; the answer's status. */
 async function post(url: string, secret: string, body: string, at = new Date(), change = {}): Promise<number> {
   const id = 'evt_1'
@@ -67,7 +61,7 @@ test('the example receiver stores each event once, also when it is repeated, and
   const folder = temporaryFolder(t)
   const secret = newSecret()
   const first = await run(t, folder, secret)
-  const destination = sender(t, first.url, [secret])
+  const destination = webhook({ url: first.url, secrets: [secret] })
   assert.equal(await destination.check(soon()), null)
   assert.deepEqual(stored(folder), [], 'a try is no event')
 
@@ -87,7 +81,7 @@ test('the example receiver stores each event once, also when it is repeated, and
 
   await first.kill()
   const second = await run(t, folder, secret)
-  const again = sender(t, second.url, [newSecret(), secret])
+  const again = webhook({ url: second.url, secrets: [newSecret(), secret] })
   for (const number of [1, 6]) assert.deepEqual(await again.deliver(joined(number), soon()), { is: 'delivered' })
   assert.deepEqual(stored(folder).slice(0, 5), before)
   assert.equal(stored(folder).length, 6)
@@ -98,7 +92,7 @@ test('the example receiver refuses what is not signed now and here, too large, o
   const secret = newSecret()
   const { url } = await run(t, folder, secret)
 
-  const told = await sender(t, url, [newSecret()]).deliver(joined(), soon())
+  const told = await webhook({ url, secrets: [newSecret()] }).deliver(joined(), soon())
   assert.ok(told.is === 'misconfigured' && told.why.includes('401'), JSON.stringify(told))
   const body = '{"type":"waitlist.joined","data":{}}'
   const now = Date.now()

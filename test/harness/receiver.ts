@@ -121,10 +121,6 @@ const misbehaviours = {
     answer()
     return reset
   },
-  '500 after'(answer) {
-    answer()
-    return failed
-  },
   'truncated JSON'(answer) {
     const said = answer()
     return { ...said, body: textOf(said).slice(0, 8) }

@@ -28,9 +28,9 @@ export function mailing(
     ...changes,
     server: { host, port, secure: false, login: null, ...server },
   }
-  const destination = mailDestination(settings, () => links, mailServer(settings))
-  t.after(destination.close)
-  return destination
+  const pool = mailServer(settings)
+  t.after(pool.close)
+  return { ...mailDestination(settings, () => links, pool), close: pool.close }
 }
 
 export const parsed = ({ source }: Pick<ReceivedMail, 'source'>) => PostalMime.parse(source)

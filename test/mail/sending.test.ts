@@ -95,7 +95,7 @@ test('one session is used for one mail after the other, also after a refusal, an
     ['delivered', 'refused', 'delivered', 'refused', 'delivered'],
   )
   assert.deepEqual([server.count('greeting'), server.count('AUTH')], [1, 1])
-  await destination.close()
+  destination.close()
   await until(() => server.open() === 0)
 })
 

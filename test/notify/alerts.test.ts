@@ -23,7 +23,6 @@ function channelsOf(...names: string[]) {
         if (state.failure === null) told.push(`${name}: ${sentence}`)
         return state.failure
       },
-      close: async () => {},
     }),
   )
   return { channels, state }

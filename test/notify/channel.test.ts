@@ -77,7 +77,6 @@ async function stage(t: TestContext, place: MakePlace) {
       sent.push(sentence)
       return state.failure
     },
-    close: async () => {},
   }
   /** Another process, which polls once. */
   const poll = async () => {

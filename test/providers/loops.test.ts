@@ -50,12 +50,6 @@ vendorTable(
     ['a removal', remove, [[DELETE, { email }, ok()]], { is: 'removed' }],
     ['a removal of nobody', remove, [[DELETE, failed(404, 'Contact not found.')]], { is: 'absent' }],
     ['a check', check, [['GET /api/v1/api-key', ok({ teamName: 'Example' })]], null],
-    [
-      'a check of a provider that is down',
-      check,
-      [['GET /api/v1/api-key', failed(503)]],
-      { is: 'unreachable', why: 'it does not answer (503)' },
-    ],
     ['a check of a wrong key', check, [['GET /api/v1/api-key', failed(401, 'Invalid API key')]], /Invalid API key/],
   ],
   [
