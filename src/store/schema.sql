@@ -1,4 +1,4 @@
--- One text for both engines, in the words of PostgreSQL; migrate.ts says what SQLite reads instead. Times are in milliseconds since
+-- One text for both engines, in the words of PostgreSQL; open.ts says what SQLite reads instead. Times are in milliseconds since
 -- 1970-01-01T00:00:00Z, flags are 0 or 1, and JSON is text.
 
 -- A person on the list, and the events "this contact joined" and "was invited": at most one of each, by construction.

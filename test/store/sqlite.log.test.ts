@@ -63,9 +63,7 @@ describe('the log of a SQLite file', () => {
     const reader = readerOf(t, path)
     const before = saltOf(path)
     while (statSync(`${path}-wal`).size < MOST) {
-      const began = performance.now()
       await crowd(512)
-      assert.ok(performance.now() - began < 2_000)
     }
     assert.equal(saltOf(path), before)
     reader.close()

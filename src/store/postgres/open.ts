@@ -1,6 +1,6 @@
 import { type Log, OperatorError } from '../../config/operator.ts'
 import type { Database, Tx } from '../database.ts'
-import { postgresSchema, requireKnownSchema, SCHEMA_VERSION } from '../migrate.ts'
+import { postgresSchema, requireKnownSchema, SCHEMA_VERSION } from '../open.ts'
 import { connect } from './database.ts'
 
 /** Milliseconds for one statement. Short enough for a second try, since the first may wait for a server that is gone. */

@@ -104,18 +104,14 @@ async function applyErasures(unfinished: string, old: string | null): Promise<Om
   return { contacts: countIntact(database), erased }
 }
 
-/** Hashes that were made under another secret are of no use, and go. */
+/** Hashes are of use with the secret alone under which they were made. */
 function carryErasuresOver(database: DatabaseSync, old: string): void {
   database.prepare('attach ? as old').run(old)
-  const secretIn = (schema: string) =>
-    database.prepare(`select value from ${schema}.secret where name = ?`).get(ERASURE)?.value
-  const secret = secretIn('old')
-  if (secret !== undefined) {
-    if (secretIn('main') !== secret) database.exec('delete from main.erased')
-    database.prepare('insert or replace into main.secret (name, value) values (?, ?)').run(ERASURE, secret)
-    database.exec('insert or replace into main.erased select * from old.erased')
-  }
-  database.exec('detach old')
+  database.exec(`
+    insert or replace into main.secret select * from old.secret where name = '${ERASURE}';
+    insert or replace into main.erased select * from old.erased;
+    detach old
+  `)
 }
 
 /** @throws when the log of another database of that name is there, which SQLite would apply to this one. */

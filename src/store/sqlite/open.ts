@@ -14,7 +14,7 @@ import {
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Log, OperatorError } from '../../config/operator.ts'
-import { SCHEMA_VERSION, sqliteSchema } from '../migrate.ts'
+import { SCHEMA_VERSION, sqliteSchema } from '../open.ts'
 
 /** "wait" in ASCII: marks the file as ours (https://sqlite.org/pragma.html#pragma_application_id). */
 const APPLICATION_ID = 0x77616974
@@ -83,7 +83,6 @@ export function openForService(given: string, log: Pick<Log, 'warn'>): ServiceFi
     database = openFile(path)
     if (database.prepare('pragma wal_checkpoint(truncate)').get()!.busy !== 0)
       throw new OperatorError(`${path} is in use: a backup, another command or a shell has it open. End that first.`)
-    database.prepare('select count(*) from sqlite_schema').get()
     const descriptor = openSync(path, 'r+')
     const logDescriptor = openSync(`${path}-wal`, 'r+')
     fdatasyncSync(logDescriptor)
