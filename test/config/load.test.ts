@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { linksIn, openDestinations } from '../../src/app/adapters.ts'
 import { type Config, readConfig } from '../../src/config/load.ts'
 import { type SettingName, settings } from '../../src/config/settings.ts'
+import type { EventKind } from '../../src/signup/contact.ts'
 import { mistakesIn } from '../harness/service.ts'
 
 type Environment = Record<string, string>
 
 const secret = `whsec_${Buffer.alloc(24, 'x').toString('base64')}`
 const slack = 'https://hooks.slack.com/services/T00000000/B00000000/x'
-const discord = 'https://ptb.discord.com/api/webhooks/1/x'
 const tls = { TLS_CERT_FILE: 'cert.pem', TLS_KEY_FILE: 'key.pem' }
 
 /** For each setting: texts that are refused. Each holds a word that must not be repeated. */
@@ -64,6 +65,7 @@ const refused: Partial<Record<SettingName, readonly string[]>> = {
   LOG_LEVEL: ['seCret', 'INFO', 'all'],
 }
 
+const loops = { PROVIDER: 'loops', LOOPS_API_KEY: 'key' }
 const mailing = { SMTP_URL: 'smtps://me:secret@smtp.example.com', MAIL_FROM: 'hello@example.com' }
 
 describe('the configuration', () => {
@@ -115,123 +117,102 @@ describe('the configuration', () => {
       [{ DATABASE_URL: postgres }, { store: { kind: 'postgres', url: postgres } }],
       [{ TRUST_PROXY: '0' }, { proxies: { kind: 'none' } }],
       [{ TRUST_PROXY: '2' }, { proxies: { kind: 'hops', hops: 2 } }],
-      [
-        { TRUST_PROXY: '10.0.0.0/8, fd00::/8' },
-        { proxies: { kind: 'networks', networks: ['10.0.0.0/8', 'fd00::/8'] } },
-      ],
-      [
-        { CORS_ORIGINS: 'https://A.example, http://localhost:3000' },
-        { corsOrigins: ['https://a.example', 'http://localhost:3000'] },
-      ],
+      [{ TRUST_PROXY: '10.0.0.0/8, ::/8' }, { proxies: { kind: 'networks', networks: ['10.0.0.0/8', '::/8'] } }],
+      [{ CORS_ORIGINS: 'https://A.example, http://b:3000' }, { corsOrigins: ['https://a.example', 'http://b:3000'] }],
       [{ WEBHOOK_URL: 'https://Hook.example/a?b=c', WEBHOOK_SECRET: `${secret}  ${secret}` }, { webhook }],
-      [
-        { SLACK_WEBHOOK_URL: slack, DISCORD_WEBHOOK_URL: discord },
-        { channels: { slack, discord, 'owner-mail': undefined } },
-      ],
+      [{ SLACK_WEBHOOK_URL: slack }, { channels: { slack, discord: undefined, 'owner-mail': undefined } }],
       [{ SHUTDOWN_DELAY: '0' }, { shutdownDelay: 0 }],
       [{ HOLD_ABOVE: '200/1d' }, { holds: { above: { count: 200, time: 86_400_000 }, suspicious: false } }],
       [{ HOLD_ABOVE: '0' }, { holds: { above: { count: 0, time: 3_600_000 }, suspicious: false } }],
       [{ RATE_LIMIT: '3' }, { quota: { limit: 3, window: 600 } }],
-      [tls, { tls: { certFile: 'cert.pem', keyFile: 'key.pem' } }],
+      [tls, { tls: { certFile: 'cert.pem', keyFile: 'key.pem' }, cookie: { secure: true, crossSite: false } }],
+      [{ BASE_URL: 'https://w.example' }, { cookie: { secure: true, crossSite: false } }],
+      [{ BASE_URL: 'http://w.example' }, { cookie: { secure: false, crossSite: false } }],
     ]
     for (const [env, expected] of rows) assert.partialDeepStrictEqual(await readConfig(env), expected)
   })
 
-  test('the cookie is Secure exactly when the public address is https', async () => {
-    const secure = { secure: true, crossSite: false }
-    assert.deepEqual((await readConfig(tls)).cookie, secure)
-    assert.deepEqual((await readConfig({ BASE_URL: 'https://waitlist.example.com' })).cookie, secure)
-    assert.equal((await readConfig({ BASE_URL: 'http://waitlist.example.com' })).cookie.secure, false)
+  test('deliveries are stored under the names of the destinations that take the event', async () => {
+    const https = { BASE_URL: 'https://waitlist.example.com' }
+    for (const provider of [{ ...loops }, { PROVIDER: 'buttondown', BUTTONDOWN_API_KEY: 'key' }, {}]) {
+      for (const MAILS of ['welcome', 'invite', 'none']) {
+        const webhook = { WEBHOOK_URL: 'https://hook.example', WEBHOOK_SECRET: secret }
+        const config = await readConfig({ ...https, ...mailing, ...provider, ...webhook, MAILS, CONFIRM: 'mail' })
+        const { events, close } = await openDestinations(config, linksIn(config, '00'))
+        await close()
+        const namesFor = (event: EventKind) =>
+          events.flatMap(({ name, events }) => (events.includes(event) ? name : [])).sort()
+        const { signupTargets, invitationTargets } = config
+        assert.deepEqual(signupTargets.destinations.toSorted(), namesFor('joined'))
+        assert.deepEqual(invitationTargets.destinations.toSorted(), namesFor('invited'))
+        assert.deepEqual([signupTargets.confirmation], namesFor('confirmation'))
+      }
+    }
   })
-})
 
-describe('contradictions', () => {
-  const https = { BASE_URL: 'https://waitlist.example.com' }
-  const cap = { CHALLENGE: 'cap', CHALLENGE_SECRET: 'x' }
-  const cases: [what: string, env: Environment, mistake: RegExp][] = [
-    ['a certificate without a key', { TLS_CERT_FILE: 'cert.pem' }, /^TLS_KEY_FILE is missing/],
-    ['a key without a certificate', { TLS_KEY_FILE: 'key.pem' }, /^TLS_CERT_FILE is missing/],
-    ['TLS at an http address', { ...tls, BASE_URL: 'http://waitlist.example.com' }, /^BASE_URL must start with https/],
-    ['a webhook without a secret', { WEBHOOK_URL: 'http://localhost/' }, /^WEBHOOK_SECRET is missing.*docs\/events/],
-    ['a verifier without a secret', { CHALLENGE: 'hcaptcha' }, /^CHALLENGE_SECRET is missing: hcaptcha needs it$/],
-    ['a Cap without its address', cap, /^CHALLENGE_URL must be the address of your Cap with the site key/],
-    ['a Cap without a site key', { ...cap, CHALLENGE_URL: 'https://cap.example/siteverify' }, /^CHALLENGE_URL must be/],
-    ['mails without a sender', { SMTP_URL: mailing.SMTP_URL }, /^MAIL_FROM is missing/],
-    ['a mailbox without a server', { OWNER_MAIL: 'me@example.com' }, /^SMTP_URL is missing: mails to OWNER_MAIL/],
-    [
-      'confirmations without a server',
-      { CONFIRM: 'mail', ...https },
-      /^SMTP_URL is missing: CONFIRM=mail needs a mail/,
-    ],
-    ['confirmations without an address', { CONFIRM: 'mail', ...mailing, ...tls }, /^BASE_URL must be an https address/],
-    [
-      'confirmations in the clear',
-      { CONFIRM: 'mail', ...mailing, BASE_URL: 'http://waitlist.example.com' },
-      /^BASE_URL must be an https address with CONFIRM=mail/,
-    ],
-    ['one port for both listeners', { ADMIN_LISTEN: 'localhost:8080' }, /^ADMIN_LISTEN must not have the same port/],
-    ['one name for both events', { EVENT_NAME: 'a', INVITED_EVENT_NAME: 'a' }, /^INVITED_EVENT_NAME must not be the/],
-    [
-      'a sample from the documents',
-      { DATABASE_URL: 'postgres://me:your-password@db/list' },
-      /^DATABASE_URL is a sample from our documents: use your own$/,
-    ],
-  ]
-  for (const [what, env, mistake] of cases) {
-    test(`${what} is refused`, async () => {
-      const told = await mistakesIn(env)
-      assert.equal(told.length, 1)
-      assert.match(told[0]!, mistake)
-    })
-  }
-
-  test('the same settings are fine where they agree', async () => {
+  test('what contradicts is refused, and a sample of our documents is', async () => {
+    const [http, https] = [{ BASE_URL: 'http://w.example' }, { BASE_URL: 'https://w.example' }]
+    const [cap, confirm] = [
+      { CHALLENGE: 'cap', CHALLENGE_SECRET: 'x' },
+      { ...mailing, CONFIRM: 'mail' },
+    ]
+    const rows: readonly (readonly [Environment, RegExp])[] = [
+      [{ TLS_CERT_FILE: 'cert.pem' }, /^TLS_KEY_FILE is missing/],
+      [{ TLS_KEY_FILE: 'key.pem' }, /^TLS_CERT_FILE is missing/],
+      [{ ...tls, ...http }, /^BASE_URL must start with https/],
+      [{ WEBHOOK_URL: 'http://localhost/' }, /^WEBHOOK_SECRET is missing.*docs\/events/],
+      [{ CHALLENGE: 'hcaptcha' }, /^CHALLENGE_SECRET is missing: hcaptcha needs it$/],
+      [cap, /^CHALLENGE_URL must be the address of your Cap with the site key/],
+      [{ ...cap, CHALLENGE_URL: 'https://cap.example/siteverify' }, /^CHALLENGE_URL must be/],
+      [{ SMTP_URL: mailing.SMTP_URL }, /^MAIL_FROM is missing/],
+      [{ OWNER_MAIL: 'me@example.com' }, /^SMTP_URL is missing: mails to OWNER_MAIL/],
+      [{ ...https, CONFIRM: 'mail' }, /^SMTP_URL is missing: CONFIRM=mail needs a mail server/],
+      [{ ...confirm, ...tls }, /^BASE_URL must be an https address/],
+      [{ ...confirm, ...http }, /^BASE_URL must be an https address with CONFIRM=mail/],
+      [{ ADMIN_LISTEN: 'localhost:8080' }, /^ADMIN_LISTEN must not have the same port/],
+      [{ EVENT_NAME: 'a', INVITED_EVENT_NAME: 'a' }, /^INVITED_EVENT_NAME must not be the/],
+      [{ DATABASE_URL: 'postgres://me:your-password@db/list' }, /^DATABASE_URL is a sample from our documents/],
+    ]
+    for (const [env, sentence] of rows) {
+      const mistakes = await mistakesIn(env)
+      assert.equal(mistakes.length, 1, JSON.stringify(env))
+      assert.match(mistakes[0]!, sentence)
+    }
     await readConfig({ ...tls, ...https })
-    await readConfig({ ...mailing, CONFIRM: 'mail', BASE_URL: 'http://localhost:8080' })
-    const { confirm, mail } = await readConfig({ ...https, ...mailing, CONFIRM: 'mail' })
-    assert.deepEqual([confirm, mail?.letters], [true, ['confirmation', 'joined', 'invited']])
+    for (const BASE_URL of ['http://localhost:8080', https.BASE_URL]) await readConfig({ ...confirm, BASE_URL })
   })
-})
 
-describe('warnings', () => {
-  const challenge = { CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x', CORS_ORIGINS: 'https://example.com' }
-  const webhook = (url: string) => ({ ...tls, WEBHOOK_URL: url, WEBHOOK_SECRET: secret })
-  const verifier = (url: string) => ({ ...tls, ...challenge, CHALLENGE_URL: url })
-  const loops = { PROVIDER: 'loops', LOOPS_API_KEY: 'key' }
-  const https = { BASE_URL: 'https://waitlist.example.com' }
-  const cases: [what: string, env: Environment, warnings: readonly RegExp[]][] = [
-    ['plain HTTP', {}, [/plain HTTP/]],
-    ['https in front without TRUST_PROXY', https, [/Set TRUST_PROXY/]],
-    ['https in front with TRUST_PROXY', { ...https, TRUST_PROXY: '1' }, []],
-    ['its own TLS', tls, []],
-    ['everybody trusted', { ...tls, TRUST_PROXY: '10.0.0.0/8,0.0.0.0/0' }, [/trusts every address/]],
-    ['everybody trusted, IPv6', { ...tls, TRUST_PROXY: '::/0' }, [/trusts every address/]],
-    ['a webhook in the clear', webhook('http://hook.example/'), [/^WEBHOOK_URL is plain HTTP/]],
-    ['a webhook next door', webhook('http://n8n:5678/'), []],
-    ['a verifier in the clear', verifier('http://verifier.example'), [/^CHALLENGE_URL is plain HTTP/]],
-    [
-      'an email tool in the clear',
-      { ...tls, ...loops, LOOPS_BASE_URL: 'http://loops.example' },
-      [/^LOOPS_BASE_URL is/],
-    ],
-    ['one next door', { ...tls, ...loops, LOOPS_BASE_URL: 'http://10.0.0.7:8080' }, []],
-    [
-      'what begins like a setting',
-      { ...tls, ...loops, RATE_LIMITS: 'x', KIT_API_KEY: 'x', OTHER: 'x' },
-      [/^Misspelt.*: RATE_LIMITS, KIT_API_KEY$/],
-    ],
-    ['a listener for the operator here', { ...tls, ADMIN_LISTEN: '[::1]:9090' }, []],
-    ['one for everybody', { ...tls, ADMIN_LISTEN: '0.0.0.0:9090' }, [/^ADMIN_LISTEN is not this machine alone/]],
-    ['PostgreSQL next door', { ...tls, DATABASE_URL: 'postgres://me@db/list' }, []],
-    ['PostgreSQL far away, in the clear', { ...tls, DATABASE_URL: 'postgres://me@db.example.com/list' }, [/sslmode/]],
-    ['the same with TLS', { ...tls, DATABASE_URL: 'postgres://me@db.example.com/list?sslmode=verify-full' }, []],
-    ['several at once', { TRUST_PROXY: '::/0' }, [/plain/, /trusts every/]],
-  ]
-  for (const [what, env, expected] of cases) {
-    test(`${what}: ${expected.length === 0 ? 'nothing' : expected.length} to warn of`, async () => {
+  test('what is unsafe or unknown is warned of', async () => {
+    const webhook = (url: string) => ({ ...tls, WEBHOOK_URL: url, WEBHOOK_SECRET: secret })
+    const verifier = (url: string) => ({ ...tls, CHALLENGE: 'turnstile', CHALLENGE_SECRET: 'x', CHALLENGE_URL: url })
+    const tool = (more: Environment) => ({ ...tls, ...loops, ...more })
+    const https = { BASE_URL: 'https://waitlist.example.com' }
+    const database = (url: string) => ({ ...tls, DATABASE_URL: url })
+    const rows: readonly (readonly [Environment, ...warnings: RegExp[]])[] = [
+      [{}, /plain HTTP/],
+      [https, /Set TRUST_PROXY/],
+      [{ ...https, TRUST_PROXY: '1' }],
+      [tls],
+      [{ ...tls, TRUST_PROXY: '10.0.0.0/8,0.0.0.0/0' }, /trusts every address/],
+      [{ TRUST_PROXY: '::/0' }, /plain HTTP/, /trusts every address/],
+      [{ ...tls, HOST: '0.0.0.0' }, /^BASE_URL is not set: links, catalog/],
+      [{ ...tls, ...mailing }, /^BASE_URL is not set: links in mails/],
+      [webhook('http://hook.example/'), /^WEBHOOK_URL is plain HTTP/],
+      [webhook('http://n8n:5678/')],
+      [verifier('http://verifier.example'), /^CHALLENGE_URL is plain HTTP/],
+      [tool({ LOOPS_BASE_URL: 'http://loops.example' }), /^LOOPS_BASE_URL is plain HTTP/],
+      [tool({ LOOPS_BASE_URL: 'http://10.0.0.7:8080' })],
+      [tool({ RATE_LIMITS: 'x', KIT_API_KEY: 'x', OTHER: 'x' }), /^Misspelt.*: RATE_LIMITS, KIT_API_KEY$/],
+      [{ ...tls, ADMIN_LISTEN: '[::1]:9090' }],
+      [{ ...tls, ADMIN_LISTEN: '0.0.0.0:9090' }, /^ADMIN_LISTEN is not this machine alone/],
+      [database('postgres://me@db/list')],
+      [database('postgres://me@db.example.com/list'), /sslmode/],
+      [database('postgres://me@db.example.com/list?sslmode=verify-full')],
+    ]
+    for (const [env, ...sentences] of rows) {
       const { warnings } = await readConfig(env)
-      assert.equal(warnings.length, expected.length, warnings.join('\n'))
-      for (const [i, sentence] of expected.entries()) assert.match(warnings[i]!, sentence)
-    })
-  }
+      assert.equal(warnings.length, sentences.length, `${JSON.stringify(env)}: ${warnings.join('\n')}`)
+      for (const [i, sentence] of sentences.entries()) assert.match(warnings[i]!, sentence)
+    }
+  })
 })
