@@ -2,7 +2,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { endedWithUs } from './ended-with-us.ts'
 import { sharePostgres } from './postgres.ts'
-import { prepareForAll } from './postgres-prepared.ts'
+
+let endPostgres: () => Promise<void>
 
 /** What `npm test` does once, before all files (`--test-global-setup`). A file that runs without it does well too. */
 export async function globalSetup(): Promise<void> {
@@ -11,6 +12,7 @@ export async function globalSetup(): Promise<void> {
   process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'node-compile-cache')
   // Where the first file that needs a browser unpacks it.
   process.env.WAITLIST_TEST_CHROMIUM = endedWithUs('chromium', () => {}).folder
-  await prepareForAll()
-  await sharePostgres()
+  endPostgres = await sharePostgres()
 }
+
+export const globalTeardown = (): Promise<void> => endPostgres()

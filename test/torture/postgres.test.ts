@@ -8,9 +8,8 @@ import { seeded, seedOf, skipSlow } from '../harness/environment.ts'
 import { type Fault, startFaultProxy } from '../harness/fault-proxy.ts'
 import { noSmallDisk, smallDisk } from '../harness/folder.ts'
 import { underLoad } from '../harness/instances.ts'
-import { startPostgres } from '../harness/postgres.ts'
-import { own } from '../harness/postgres-prepared.ts'
-import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-role.ts'
+import { own, startPostgres } from '../harness/postgres.ts'
+import { grants, makeRole, ROLE, roleUrl } from '../harness/postgres-database.ts'
 import { openFixture, waitForHealth } from './fixture.ts'
 
 async function openServer(t: TestContext) {
@@ -71,7 +70,6 @@ test('locked, without rights, read-only, full, stopped, failed over, paused: hea
     },
     async () => {
       await server.stop('immediate')
-      server.failOver()
       return () => server.start()
     },
     async () => {
