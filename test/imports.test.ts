@@ -14,6 +14,7 @@ const shared = [
   'delivery',
   'http-client',
   'mail',
+  'messages',
   'signup/contact.ts',
   'signup/parse.ts',
   'operate/output.ts',

@@ -1,7 +1,7 @@
 import { escapeHtml, htmlPage, pageHeaders, styleSheet } from '../http/html.ts'
-import type { Language } from '../http/messages/languages.ts'
-import type { PageKey } from '../http/messages/sentences.ts'
 import type { Answer } from '../http/response.ts'
+import type { Language } from '../messages/languages.ts'
+import type { PageKey } from '../messages/sentences.ts'
 
 const style = styleSheet(new URL('./page.css', import.meta.url))
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { Languages } from '../http/messages/languages.ts'
 import type { Resource, Route } from '../http/router.ts'
+import type { Languages } from '../messages/languages.ts'
 import { linkPage, type PageSettings, type View } from './page.ts'
 import type { Addressee, Linked } from './store.ts'
 import { type Purpose, readToken } from './token.ts'

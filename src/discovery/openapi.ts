@@ -1,6 +1,6 @@
 import { BODY_LIMIT } from '../http/limits.ts'
-import { sentences } from '../http/messages/sentences.ts'
 import { paths } from '../http/paths.ts'
+import { sentences } from '../messages/sentences.ts'
 import { sourceParameters } from '../signup/contact.ts'
 import { catalog, catalogLink, descriptionLinks, LINKSET } from './catalog.ts'
 import { schemas } from './schemas.ts'

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import type { Context } from '../http/context.ts'
-import type { Language } from '../http/messages/languages.ts'
-import { formSentences, results } from '../http/messages/sentences.ts'
 import { publicHeaders } from '../http/response.ts'
 import { staticRoute } from '../http/static.ts'
+import type { Language } from '../messages/languages.ts'
+import { formSentences, results } from '../messages/sentences.ts'
 import { EMAIL_PATTERN } from '../signup/contact.ts'
 
 /** A page that is opened again within a day has the form at once, even if the service is away (RFC 5861 §3). */

@@ -1,5 +1,5 @@
+import { sentences } from '../messages/sentences.ts'
 import { BODY_LIMIT } from './limits.ts'
-import { sentences } from './messages/sentences.ts'
 import { type Answer, type Headers, jsonAnswer, securityHeaders } from './response.ts'
 
 /** An answer with the body `{"error": "…"}`. The sentences can be shown to a visitor and never repeat what was sent. */

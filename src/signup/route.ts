@@ -14,9 +14,9 @@ import {
   tooManyAttempts,
   unavailable,
 } from '../http/errors.ts'
-import { sentences } from '../http/messages/sentences.ts'
 import { type Answer, type Headers, jsonAnswer, securityHeaders, withHeaders } from '../http/response.ts'
 import type { Route } from '../http/router.ts'
+import { sentences } from '../messages/sentences.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Signup } from './contact.ts'
 import { membershipCookie } from './cookie.ts'

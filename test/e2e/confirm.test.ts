@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import PostalMime from 'postal-mime'
-import { pageSentences } from '../../src/http/messages/sentences.ts'
+import { pageSentences } from '../../src/messages/sentences.ts'
 import { clientOf } from '../harness/client.ts'
 import { withDatabase } from '../harness/database.ts'
 import { webhookSecret } from '../harness/instances.ts'

@@ -1,4 +1,4 @@
-import { problems } from '../../signup/parse.ts'
+import { problems } from '../signup/parse.ts'
 
 /**
  * What a visitor may read in the form about a signup, in English. The keys are those of `MESSAGES_FILE`, which has the form

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { OperatorError } from '../../config/operator.ts'
+import { OperatorError } from '../config/operator.ts'
 import { translatable } from './sentences.ts'
 
 type Sentences = Readonly<Record<keyof typeof translatable, string>>

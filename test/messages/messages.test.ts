@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 
-import { languagesOf, placeholdersIn, readMessages } from '../../src/http/messages/languages.ts'
-import { translatable } from '../../src/http/messages/sentences.ts'
+import { languagesOf, placeholdersIn, readMessages } from '../../src/messages/languages.ts'
+import { translatable } from '../../src/messages/sentences.ts'
 
 import { blocksOf, textOf } from '../documents.ts'
 import { clientOf } from '../harness/client.ts'
