@@ -60,7 +60,7 @@ export function createRouter(parts: Omit<Context, 'addressOf' | 'corsHeaders' | 
   const addressOf = clientAddresses(settings.proxies).of
   const { byPath, notFound } = routesOf({ ...parts, addressOf, corsHeaders: answerHeaders, failed })
 
-  async function answer(path: string | null, request: IncomingMessage, response: ServerResponse, reqId: number) {
+  function answer(path: string | null, request: IncomingMessage, response: ServerResponse, reqId: number) {
     if (path === null) return malformedRequest
     if (path === '*') return asterisk
     const resource = byPath.get(path)
@@ -82,7 +82,12 @@ export function createRouter(parts: Omit<Context, 'addressOf' | 'corsHeaders' | 
     const reqId = ++requests
     const began = performance.now()
     const path = pathOf(request.url!)
-    const result = await answer(path, request, response, reqId).catch(error => failed(error, reqId))
+    let result: Answer
+    try {
+      result = await answer(path, request, response, reqId)
+    } catch (error) {
+      result = failed(error, reqId)
+    }
     // The request may have come before the stop.
     const closing = isDraining() ? withHeaders(result, { connection: 'close' }) : result
     sendSoon(response, always === null ? closing : withHeaders(closing, always))
@@ -104,11 +109,15 @@ const asterisk: Answer = {
   body: null,
 }
 
+/** A path that says what it is. */
+const PLAIN = /^\/[\w./-]*$/
+
 /**
  * The decoded path; null when it cannot be decoded. A server must accept the absolute form too (RFC 9112 §3.2.2), whose
  * authority is ignored. An encoded slash stays encoded, and nothing is normalised.
  */
 function pathOf(url: string): string | null {
+  if (PLAIN.test(url)) return url
   const relative = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
   const path = relative.split(/[?#]/, 1)[0]!
   try {

@@ -57,7 +57,7 @@ export async function openServer(settings: HttpSettings, parts: Parts, routesOf:
   const routed = () =>
     (router ??= createRouter({ ...parts, settings, baseUrl: baseUrl(), isDraining: () => isDraining }, routesOf))
   const connections = boundConnections(settings, parts)
-  const create = () => connections.add(createListener((...exchange) => routed()(...exchange), pair))
+  const create = () => connections.add(createListener((request, response) => routed()(request, response), pair))
   await listen({ host, port, settings: { host: 'HOST', port: 'PORT' } }, create, servers)
   routed()
   const watch = tls && watchPair(tls, servers as SecureServer[], parts.log)

@@ -10,7 +10,7 @@ export interface RateDecision {
 /** Counts attempts per client. */
 export interface Limiter {
   /** Counts one attempt of `client`, an opaque key. A refused attempt costs nothing. */
-  take(client: string): Promise<RateDecision>
+  take(client: string): RateDecision | Promise<RateDecision>
 }
 
 export interface Quota {
@@ -59,7 +59,7 @@ export function memoryLimiter(quota: Quota) {
   }
 
   return {
-    async take(client: string): Promise<RateDecision> {
+    take(client: string): RateDecision {
       const now = Date.now() * 1_000
       // Nobody is locked out for longer than a window, even if the clock was set back.
       const before = Math.min(Math.max(full.get(client) ?? 0, now), now + burst)

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Outcome } from '../app/telemetry.ts'
 import { readJson } from '../http/body.ts'
@@ -48,40 +48,36 @@ export function signupRoute(context: Context, prove: Prove | null): Route {
   const { resultOf, anybody } = results(settings)
   const policy = `"signup";q=${quota.limit};w=${quota.window}`
 
-  async function signUp(
-    request: IncomingMessage,
-    response: ServerResponse,
-    headers: Record<string, string>,
-  ): Promise<Result> {
-    if (store.isBehind()) throw overloaded
-    warn(request)
-    const { admitted, remaining, seconds } = await limiter.take(clientKey(context.addressOf(request)))
-    // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
-    headers['ratelimit-policy'] = policy
-    headers.ratelimit = `"signup";r=${remaining};t=${seconds}`
-    if (!admitted) return ['limited', tooManyAttempts(seconds)]
-
-    const body = await readJson(request, response)
-    if ('refusal' in body) return ['invalid', body.refusal]
-    const parsed = parseSignup(body.object, trackSources ? parseSource(queryOf(request.url)) : undefined)
-    if ('problem' in parsed) return ['invalid', invalidSignup(parsed.problem)]
-    if (accepts !== null && !accepts(parsed.email)) return ['blocked', domainNotAccepted]
-    const proven = prove === null ? { signup: parsed } : await prove(request, body.object, parsed)
-    if ('refusal' in proven) return [proven.refusal === unavailable ? 'failed' : 'unsolved', proven.refusal]
-
-    if (disclosesMembership) return resultOf(await join(proven.signup))
-    const [joined] = await Promise.all([join(proven.signup), wait(NEUTRAL)])
-    const result = resultOf(joined)
-    return result[1].status === 200 ? [result[0], anybody] : result
-  }
-
   return async (request, response, reqId) => {
     const headers = { ...corsHeaders(request) }
-    const [outcome, answer] = await signUp(request, response, headers).catch(
-      (error): Result => [error === overloaded ? 'overloaded' : 'failed', failed(error, reqId)],
-    )
-    telemetry?.countSignup(outcome)
-    return withHeaders(answer, headers)
+    const end = ([outcome, answer]: Result): Answer => {
+      telemetry?.countSignup(outcome)
+      return withHeaders(answer, headers)
+    }
+    try {
+      if (store.isBehind()) throw overloaded
+      warn(request)
+      const { admitted, remaining, seconds } = await limiter.take(clientKey(context.addressOf(request)))
+      // draft-ietf-httpapi-ratelimit-headers-11, Structured Fields (RFC 9651).
+      headers['ratelimit-policy'] = policy
+      headers.ratelimit = `"signup";r=${remaining};t=${seconds}`
+      if (!admitted) return end(['limited', tooManyAttempts(seconds)])
+
+      const body = await readJson(request, response)
+      if ('refusal' in body) return end(['invalid', body.refusal])
+      const parsed = parseSignup(body.object, trackSources ? parseSource(queryOf(request.url)) : undefined)
+      if ('problem' in parsed) return end(['invalid', invalidSignup(parsed.problem)])
+      if (accepts !== null && !accepts(parsed.email)) return end(['blocked', domainNotAccepted])
+      const proven = prove === null ? { signup: parsed } : await prove(request, body.object, parsed)
+      if ('refusal' in proven) return end([proven.refusal === unavailable ? 'failed' : 'unsolved', proven.refusal])
+
+      if (disclosesMembership) return end(resultOf(await join(proven.signup)))
+      const [joined] = await Promise.all([join(proven.signup), wait(NEUTRAL)])
+      const [outcome, answer] = resultOf(joined)
+      return end([outcome, answer.status === 200 ? anybody : answer])
+    } catch (error) {
+      return end([error === overloaded ? 'overloaded' : 'failed', failed(error, reqId)])
+    }
   }
 }
 
