@@ -77,10 +77,10 @@ interface SqliteOptions {
 /** Milliseconds of transactions in a row after which everything else in the process gets its turn. */
 const LONGEST_TURN = 5
 /** Milliseconds between two looks at the length of the log, and at the room on the disk. */
-const LOOK_EVERY = 50
+const LOOK_EVERY = 100
 const ROOM_EVERY = 250
 /** Pages of the log that are worth a checkpoint, and those for which signups wait until there are fewer. */
-const WORTHWHILE = 250
+const WORTHWHILE = 1_000
 const HOLD = 8_000
 /** Milliseconds until the next hold, if somebody who reads keeps the log from being shortened. */
 const HOLD_EVERY = 1_000
