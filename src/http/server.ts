@@ -146,6 +146,8 @@ function createListener(route: Handler, pair: Pair | null): Server {
     tls === null
       ? createServer(options)
       : createSecureServer({ ...options, ...tls, handshakeTimeout: limits.TLS_HANDSHAKE_TIMEOUT })
+  // A client that has sent all it wants to send still gets its answer (RFC 9112 §9.6).
+  Object.assign(server, { httpAllowHalfOpen: true })
   server.timeout = limits.IDLE_TIMEOUT
   // One more than we accept, so that an excess is noticed: Node silently drops further lines.
   server.maxHeadersCount = limits.HEADER_COUNT + 1

@@ -117,3 +117,11 @@ describe('C-61: many connections', { concurrency: true }, () => {
     assert.equal(await exchange(baseUrl, signup.repeat(9)).catch(() => ''), '')
   })
 })
+
+test('a client that closes its side after the request gets its answer, and the connection ends (RFC 9112 §9.6)', async t => {
+  const { baseUrl } = await startService(t)
+  const body = JSON.stringify({ name: 'Ada', email: 'ada@example.com' })
+  const socket = connect({ port: Number(new URL(baseUrl).port), host: '127.0.0.1', allowHalfOpen: true })
+  socket.end(`${head}Content-Length: ${body.length}\r\n\r\n${body}`)
+  assert.match((await socket.setEncoding('latin1').toArray()).join(''), /^HTTP\/1\.1 200 .*"success":true/s)
+})
