@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { summary } from '../delivery/throttle.ts'
+import { summary } from '../config/operator.ts'
 import { clientKey, publicAddress } from '../http/client-address.ts'
 import type { Context } from '../http/context.ts'
 import { challengeExpired, challengeFailed, challengeMissing, tooManyChallenges, unavailable } from '../http/errors.ts'

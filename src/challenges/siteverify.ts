@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Log } from '../config/operator.ts'
-import { summary } from '../delivery/throttle.ts'
+import { type Log, summary } from '../config/operator.ts'
 import { call, deadline } from '../http-client/call.ts'
 import type { Challenge, ChallengeChoice, Verdict, Widget } from './index.ts'
 

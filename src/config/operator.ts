@@ -16,3 +16,46 @@ export class OperatorError extends Error {
     this.details = details
   }
 }
+
+/** Milliseconds between two lines. */
+const QUIET = 10_000
+
+/**
+ * Keeps what happens again and again from filling the log. The first time, `line` is called at once. What follows within
+ * ten seconds is counted, and `line` is then called once, with the last one's details.
+ */
+export function summary<Details>(line: (count: number, last: Details) => void): (details: Details) => void {
+  let quietUntil = Number.NEGATIVE_INFINITY
+  let count = 0
+  let last: Details
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    quietUntil = performance.now() + QUIET
+    line(count, last)
+    count = 0
+  }
+  return details => {
+    count++
+    last = details
+    if (performance.now() >= quietUntil) flush()
+    else timer ??= setTimeout(flush, quietUntil - performance.now()).unref()
+  }
+}
+
+/**
+ * Keeps a recurring failure from filling the log. The function it returns says whether a line may be written now: the
+ * first time, and then once `quiet` milliseconds have passed since the last line. Callers that report how often
+ * something happened keep their own count.
+ */
+export function throttle(quiet: number): () => boolean {
+  let quietUntil = Number.NEGATIVE_INFINITY
+  return () => {
+    const now = performance.now()
+    if (now < quietUntil) return false
+    quietUntil = now + quiet
+    return true
+  }
+}

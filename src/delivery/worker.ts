@@ -1,11 +1,10 @@
-import type { Log } from '../config/operator.ts'
+import { type Log, summary } from '../config/operator.ts'
 import type { Failure } from '../http-client/call.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import type { Delivery, Settlement } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
 import { type Breaker, breaker, type OnOutage } from './breaker.ts'
 import type { Creation, DeliveryResult } from './destination.ts'
-import { summary } from './throttle.ts'
 
 export interface WorkerParts {
   readonly store: Pick<Store, 'claim' | 'settle'>

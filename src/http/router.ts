@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { summary } from '../delivery/throttle.ts'
+import { summary } from '../config/operator.ts'
 import { StoreUnavailable } from '../store/database.ts'
 import { clientAddresses } from './client-address.ts'
 import type { Context } from './context.ts'

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { throttle } from '../delivery/throttle.ts'
+import { throttle } from '../config/operator.ts'
 import { clientAddresses } from './client-address.ts'
 import type { HttpSettings, Parts } from './context.ts'
 import {

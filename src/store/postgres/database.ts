@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '../../config/operator.ts'
-import { summary } from '../../delivery/throttle.ts'
+import { type Log, summary } from '../../config/operator.ts'
 import { type Database, type Dialect, type Row, StoreUnavailable, type Tx } from '../database.ts'
 import { storeName } from '../open.ts'
 import { PostgresUnavailable, poolOf, type Query } from './pool.ts'
