@@ -194,6 +194,7 @@ test('three times more signups than can be stored: some are refused, memory stay
   await signUps(CAPACITY / 2, 1)
   const over = await signUps(3 * CAPACITY, 6)
   assert.ok(over.refused! > 0, 'it refuses')
+  assert.ok(over.taken! > 3 * CAPACITY, `it goes on serving: ${over.taken}`)
   await until(async () => (await signUps(CAPACITY / 2, 1)).refused === 0)
   const memory = memoryOf(program.process.pid!).peak
   t.diagnostic(`${JSON.stringify(over)}, ${memory} MB`)
