@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
 import { ERASURE, eraseAgain } from '../../src/store/erasures.ts'
+import { run } from '../harness/command.ts'
 import { forEachEngine, type MakePlace, only, pendingNow, signup } from '../store/place.ts'
 
 const joined = { is: 'listed', joined: true } as const
@@ -83,7 +84,8 @@ forEachEngine('erasing people', (place, engine) => {
       const text = () => ['', '-wal'].map(ending => readFileSync(path + ending, 'latin1')).join('')
       for (const who of ['first', 'countess', 'last']) await store.admit(signup(`Name of ${who}`, `${who}@example.com`))
       assert.match(text(), /countess/)
-      await here.operator.erase('countess@example.com')
+      const removed = ['remove', '--yes', 'countess@example.com']
+      assert.equal((await run(t, '/nowhere', removed, { DATABASE_URL: `sqlite:${path}` })).code, 0)
       assert.doesNotMatch(text(), /countess/)
       assert.match(text(), /last@example/)
       assert.equal((await store.admit(signup('Visitor', 'next@example.com'))).is, 'listed now')
