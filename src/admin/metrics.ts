@@ -8,8 +8,7 @@ export function snapshotMetrics(registry: Registry, version: string): (snapshot:
     new Gauge({ name, help, labelNames, registers: [registry] })
 
   gauge('waitlist_build_info', 'The version.', 'version').set({ version }, 1)
-  const takesSignups = gauge('waitlist_store_takes_signups', 'Whether a signup could be stored.')
-  const freeBytes = gauge('waitlist_store_free_bytes', 'Free space on the disk of the embedded database.')
+  const canStore = gauge('waitlist_store_takes_signups', 'Whether a signup could be stored.')
   const contacts = gauge('waitlist_contacts', 'Contacts by state.', 'state')
   const deliveries = gauge('waitlist_deliveries', 'Deliveries by destination and state.', 'destination', 'state')
   const oldest = gauge(
@@ -24,9 +23,8 @@ export function snapshotMetrics(registry: Registry, version: string): (snapshot:
     'reason',
   )
 
-  return ({ store, counts, destinations }) => {
-    takesSignups.set(Number(store.takesSignups))
-    if (store.freeBytes !== null) freeBytes.set(store.freeBytes)
+  return ({ takesSignups, counts, destinations }) => {
+    canStore.set(Number(takesSignups))
     for (const { name: destination, outage } of destinations) {
       for (const reason of ['unreachable', 'misconfigured'] as const) {
         breakers.set({ destination, reason }, Number(outage === reason))

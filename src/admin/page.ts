@@ -1,18 +1,13 @@
-import { readFileSync } from 'node:fs'
-import { escapeHtml, hashSource } from '../http/html.ts'
+import { escapeHtml, htmlPage, pageHeaders, styleSheet } from '../http/html.ts'
 import { type Counts, type DeliveryCount, type Stats, statsOf, timezone } from '../store/counts.ts'
 import type { Snapshot } from './server.ts'
 
-const style = readFileSync(new URL('./page.css', import.meta.url), 'utf8')
-
-/** Allows the page its own style, by its hash, and nothing else. */
-export const policy =
-  `default-src 'none'; style-src ${hashSource(style)}; ` +
-  "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const style = styleSheet(new URL('./page.css', import.meta.url))
+export const headers = pageHeaders(style, "'none'")
 
 interface Problem {
   /** Signups are refused, or nothing recovers by itself. */
-  readonly isUrgent: boolean
+  readonly isUrgent?: boolean
   readonly title: string
   readonly text: string
   /** The reason that a destination or a database gave. */
@@ -20,37 +15,30 @@ interface Problem {
   readonly command?: string
 }
 
-/** Bytes. The embedded store takes no signups with less than 64 MiB. */
-const LITTLE_SPACE = 1_000_000_000
 /** Milliseconds. A receiver that restarts is back long before. */
 const LATE = 60 * 60_000
 
 /** One page for the launch day, without a script. It names no person. */
-export function page(snapshot: Snapshot, options: { service: string; version: string; refreshes: boolean }): string {
-  const { service, version, refreshes } = options
+export function page(snapshot: Snapshot, { service, version }: { service: string; version: string }): string {
   const { counts } = snapshot
   const stats = counts && statsOf(counts)
-  const problems = problemsIn(snapshot).sort((a, b) => Number(b.isUrgent) - Number(a.isUrgent))
+  const problems = [...problemsIn(snapshot)].sort((a, b) => Number(b.isUrgent ?? false) - Number(a.isUrgent ?? false))
   const warning = problems.some(({ isUrgent }) => isUrgent) ? '⚠ ' : ''
-  const title = `${warning}${stats === null ? '' : `${whole(stats.total)} · `}${untrusted(service)}`
-  const toggle = refreshes ? '<a href="?refresh=off">Pause</a>' : '<a href=".">Resume</a>'
-  return `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>${title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<link rel="icon" href="data:,">
-<style>${style}</style>
-<header><h1><bdi>${untrusted(service)}</bdi></h1><p>${refreshes ? 'Refreshed every 5 s' : 'Paused'} ${toggle}</p></header>
+  const counted = counts === null ? '' : `Counted ${time(counts.at)}. `
+  return htmlPage({
+    title: `${warning}${stats === null ? '' : `${whole(stats.total)} · `}${cleaned(service)}`,
+    style,
+    language: 'en',
+    direction: 'ltr',
+    body: `<header><h1><bdi>${untrusted(service)}</bdi></h1></header>
 <main>
 ${status(snapshot, problems)}
 ${stats === null ? '' : totals(stats) + chart(stats)}
 ${deliveries(snapshot)}
 </main>
-<footer>${counts === null ? '' : `Counted ${time(counts.at)}. `}Times are in ${timezone()}. Waitlist ${version}. <a href="metrics">Metrics</a></footer>
-</html>
-`
+<footer>${counted}Times are in ${timezone()}. Waitlist ${version}. <a href="metrics">Metrics</a></footer>
+`,
+  })
 }
 
 function status({ isDraining }: Snapshot, problems: readonly Problem[]): string {
@@ -62,41 +50,32 @@ function status({ isDraining }: Snapshot, problems: readonly Problem[]): string 
     ({ isUrgent, title, text, why, command }) => `<li class="card ${isUrgent ? 'urgent' : 'warning'}">
 <h3>${title}</h3><p>${text}</p>${why ? `<p><bdi>${untrusted(why, 240)}</bdi></p>` : ''}${command ? `<code>${command}</code>` : ''}</li>`,
   )
-  return `<section aria-labelledby="attention"><h2 id="attention">Needs attention</h2><ul class="problems">${items.join('\n')}</ul></section>`
+  return `<section aria-labelledby="attention"><h2 id="attention">Needs attention</h2><ul>${items.join('\n')}</ul></section>`
 }
 
-function problemsIn({ store, counts, countsError, destinations }: Snapshot): Problem[] {
-  const problems: Problem[] = []
-  if (!store.takesSignups) {
+function* problemsIn({ takesSignups, counts, countsError, destinations }: Snapshot): Generator<Problem> {
+  if (!takesSignups) {
     const text = 'Visitors are asked to try again later. The log says why.'
-    problems.push({ isUrgent: true, title: 'Signups cannot be stored', text, command: 'waitlist check' })
-  }
-  if (store.freeBytes !== null && store.freeBytes < LITTLE_SPACE) {
-    const text = `${whole(Math.floor(store.freeBytes / 1e6))} MB are free for the database. When it is full, signups are refused.`
-    problems.push({ isUrgent: false, title: 'The disk is almost full', text })
+    yield { isUrgent: true, title: 'Signups cannot be stored', text, command: 'waitlist check' }
   }
   if (countsError !== null) {
     const text = 'The totals are missing. Signups are unaffected.'
-    problems.push({ isUrgent: false, title: 'The contacts could not be counted', text, why: countsError })
+    yield { title: 'The contacts could not be counted', text, why: countsError }
   }
-  if (counts !== null && counts.contacts.held > 0) problems.push(heldProblem(counts))
+  if (counts !== null && counts.contacts.held > 0) {
+    const reasons = counts.held.map(({ reason, count }) => `${reason} ${whole(count)}`).join(', ')
+    const text = `By reason: ${reasons}. Nothing is sent until you release them.`
+    yield { title: `${whole(counts.contacts.held)} held`, text, command: 'waitlist list --state held' }
+  }
   for (const { name, outage } of destinations) {
     if (outage === null) continue
+    const isUrgent = outage === 'misconfigured'
+    const end = isUrgent ? 'correct the key or the setting, and restart the service' : 'deliveries are retried'
     const why = counts && countOf(counts, name, 'waiting')?.why
-    const title = `${untrusted(name)} ${states[outage]}`
-    const text =
-      outage === 'unreachable'
-        ? 'Nothing is lost: deliveries are retried until it answers.'
-        : 'Nothing is lost: correct the key or the setting, and restart the service.'
-    problems.push({ isUrgent: outage === 'misconfigured', title, text, why, command: 'waitlist check' })
+    const title = `${untrusted(name)} ${outages[outage]}`
+    yield { isUrgent, title, text: `Nothing is lost: ${end}.`, why, command: 'waitlist check' }
   }
-  return counts === null ? problems : [...problems, ...deliveryProblems(counts, destinations)]
-}
-
-function heldProblem({ contacts, held }: Counts): Problem {
-  const reasons = held.map(({ reason, count }) => `${reason} ${whole(count)}`).join(', ')
-  const text = `By reason: ${reasons}. Nothing is sent until you release them.`
-  return { isUrgent: false, title: `${whole(contacts.held)} held`, text, command: 'waitlist list --state held' }
+  if (counts !== null) yield* deliveryProblems(counts, destinations)
 }
 
 function* deliveryProblems({ at, deliveries }: Counts, destinations: Snapshot['destinations']): Generator<Problem> {
@@ -105,13 +84,19 @@ function* deliveryProblems({ at, deliveries }: Counts, destinations: Snapshot['d
     const name = untrusted(destination)
     const age = oldest === null ? 0 : at.getTime() - oldest.getTime()
     const command = `waitlist deliveries --state ${state}`
-    const problem = (title: string, text: string) => ({ isUrgent: false, title, text, why, command })
     if (state === 'abandoned') {
-      yield problem(`${whole(count)} abandoned for ${name}`, 'Replay them when the cause is gone.')
+      const title = `${whole(count)} abandoned for ${name}`
+      yield { title, text: 'Replay them when the cause is gone.', why, command }
     } else if (state === 'waiting' && set === undefined) {
-      yield problem(`${name} is not set`, `${whole(count)} deliveries wait until it is set again.`)
+      yield {
+        title: `${name} is not set`,
+        text: `${whole(count)} deliveries wait until it is set again.`,
+        why,
+        command,
+      }
     } else if (state === 'waiting' && set?.outage === null && age > LATE) {
-      yield problem(`${name} is late`, `${whole(count)} deliveries wait, the oldest for ${duration(age)}.`)
+      const text = `${whole(count)} deliveries wait, the oldest for ${duration(age)}.`
+      yield { title: `${name} is late`, text, why, command }
     }
   }
 }
@@ -136,28 +121,24 @@ function chart({ perHour }: Stats): string {
   })
   const text = sum === 0 ? 'none in 48 hours' : `${whole(sum)} in 48 hours, at most ${whole(most)} in an hour`
   return `<section class="card" aria-labelledby="chart"><h2 id="chart">Signups per hour</h2><p>${text}</p>
-<svg viewBox="0 0 480 100" preserveAspectRatio="none" role="img" aria-label="Signups per hour: ${text}">${bars.join('')}</svg>
-<p class="axis"><span>${time(perHour[0]!.from)}</span><span>now</span></p></section>`
+<svg viewBox="0 0 480 100" preserveAspectRatio="none" role="img" aria-label="Signups per hour: ${text}">${bars.join('')}</svg></section>`
 }
 
-const states = { unreachable: 'does not answer', misconfigured: 'refuses our key or settings' }
+const outages = { unreachable: 'does not answer', misconfigured: 'refuses our key or settings' }
 
 function deliveries({ counts, destinations }: Snapshot): string {
-  const configured = new Map(destinations.map(({ name, outage }) => [name, outage === null ? 'ok' : states[outage]]))
+  const configured = new Map(destinations.map(({ name, outage }) => [name, outage === null ? 'ok' : outages[outage]]))
   const names = new Set([...configured.keys(), ...(counts?.deliveries ?? []).map(({ destination }) => destination)])
   if (names.size === 0) {
     return '<section class="card"><h2>Deliveries</h2><p>No provider, webhook, mail or chat is configured.</p></section>'
   }
   const rows = [...names].map(name => {
-    const [delivered, waiting, abandoned] = (['delivered', 'waiting', 'abandoned'] as const).map(
-      state => counts && countOf(counts, name, state),
-    )
-    const number = (of: DeliveryCount | null | undefined) => (counts === null ? '–' : whole(of?.count ?? 0))
-    const age = waiting?.oldest
-      ? ` <small>for ${duration(counts!.at.getTime() - waiting.oldest.getTime())}</small>`
-      : ''
-    return `<tr><th scope="row"><bdi>${untrusted(name)}</bdi> <small>${configured.get(name) ?? 'not set'}</small></th>
-<td>${number(delivered)}</td><td>${number(waiting)}${age}</td><td>${number(abandoned)}</td></tr>`
+    const cells = (['delivered', 'waiting', 'abandoned'] as const).map(state => {
+      const { count = 0, oldest = null } = (counts && countOf(counts, name, state)) ?? {}
+      const age = oldest && ` <small>for ${duration(counts!.at.getTime() - oldest.getTime())}</small>`
+      return `<td>${counts === null ? '–' : whole(count)}${age ?? ''}</td>`
+    })
+    return `<tr><th scope="row"><bdi>${untrusted(name)}</bdi> <small>${configured.get(name) ?? 'not set'}</small></th>${cells.join('')}</tr>`
   })
   return `<section class="card"><h2>Deliveries</h2><table>
 <thead><tr>${['To', 'Delivered', 'Waiting', 'Abandoned'].map(head => `<th scope="col">${head}</th>`).join('')}</tr></thead>
@@ -167,8 +148,7 @@ function deliveries({ counts, destinations }: Snapshot): string {
 const countOf = ({ deliveries }: Counts, name: string, state: DeliveryCount['state']) =>
   deliveries.find(each => each.destination === name && each.state === state)
 
-const grouped = new Intl.NumberFormat('en')
-const whole = (count: number): string => grouped.format(count)
+const whole = (count: number): string => count.toLocaleString('en')
 
 function duration(milliseconds: number): string {
   const minutes = Math.floor(Math.max(0, milliseconds) / 60_000)
@@ -179,6 +159,8 @@ function duration(milliseconds: number): string {
 const time = (date: Date): string =>
   date.toLocaleString('en-GB', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' })
 
-/** Text that we did not write: without characters that break lines or change direction, cut, and escaped. */
-const untrusted = (text: string, longest = 100): string =>
-  escapeHtml(text.replaceAll(/[\p{C}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '').slice(0, longest))
+/** Text that we did not write: without characters that break lines or change direction, and cut. */
+const cleaned = (text: string, longest = 100): string =>
+  text.replaceAll(/[\p{C}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '').slice(0, longest)
+
+const untrusted = (text: string, longest?: number): string => escapeHtml(cleaned(text, longest))

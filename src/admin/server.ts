@@ -1,4 +1,3 @@
-import { statfs } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -9,7 +8,7 @@ import { listen, originOf, portOf } from '../http/listen.ts'
 import type { Counts } from '../store/counts.ts'
 import type { Store } from '../store/store.ts'
 import { snapshotMetrics } from './metrics.ts'
-import { page, policy } from './page.ts'
+import { headers, page } from './page.ts'
 
 export interface AdminParts {
   readonly host: string
@@ -19,8 +18,6 @@ export interface AdminParts {
   readonly version: string
   readonly telemetry: Pick<Telemetry, 'registry'>
   readonly store: Pick<Store, 'check' | 'counts'>
-  /** The folder of the embedded database; null with PostgreSQL. */
-  readonly folder: string | null
   readonly destinations: readonly { readonly name: string; outage(): Outage | null }[]
   isDraining(): boolean
   /** Answers the owner's app (`invitationRoute`). */
@@ -36,7 +33,7 @@ interface JsonAnswer {
 
 /** All that the page and the metrics show of the store and the destinations, at one moment: counts, never a person. */
 export interface Snapshot {
-  readonly store: { readonly takesSignups: boolean; readonly freeBytes: number | null }
+  readonly takesSignups: boolean
   /** Null: the contacts could not be counted, for this reason. */
   readonly counts: Counts | null
   readonly countsError: string | null
@@ -47,15 +44,8 @@ export interface Snapshot {
 /** Milliseconds. To count a million contacts takes a second, and Prometheus waits ten for an answer. */
 const FRESH = 5_000
 const TIMEOUT = 8_000
-
-const headers = {
-  'cache-control': 'no-store',
-  'content-security-policy': policy,
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-resource-policy': 'same-origin',
-}
+/** Seconds after which a browser asks for the page again. */
+const REFRESH = 10
 
 /**
  * Listens for the operator: a page at `/`, `/metrics` for Prometheus, and `/invitations/{code}` for the owner's app. The first
@@ -76,10 +66,18 @@ export async function openAdmin(parts: AdminParts) {
   }
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [path = '/', query] = (request.url ?? '/').split('?', 2)
+    const [path = '/'] = (request.url ?? '/').split('?', 1)
     const send = (status: number, type: string, body: string, more = {}) => {
       const length = Buffer.byteLength(body)
-      response.writeHead(status, { ...headers, 'content-type': type, 'content-length': length, ...more }).end(body)
+      response
+        .writeHead(status, {
+          ...headers,
+          'cache-control': 'no-store',
+          'content-type': type,
+          'content-length': length,
+          ...more,
+        })
+        .end(body)
     }
     const refuse = (status: number, sentence: string, more = {}) => send(status, 'text/plain', `${sentence}\n`, more)
 
@@ -93,9 +91,8 @@ export async function openAdmin(parts: AdminParts) {
       return refuse(405, 'Only GET and HEAD are allowed.', { allow: 'GET, HEAD' })
     }
     if (path === '/') {
-      const refreshes = query !== 'refresh=off'
-      const html = page(await snapshot(), { service, version, refreshes })
-      return send(200, 'text/html; charset=utf-8', html, refreshes ? { refresh: FRESH / 1_000 } : {})
+      const html = page(await snapshot(), { service, version })
+      return send(200, 'text/html; charset=utf-8', html, { refresh: REFRESH })
     }
     update(await snapshot())
     send(200, telemetry.registry.contentType, await telemetry.registry.metrics())
@@ -126,15 +123,10 @@ export async function openAdmin(parts: AdminParts) {
   }
 }
 
-async function readSnapshot({ store, folder, destinations, isDraining }: AdminParts): Promise<Snapshot> {
-  const [counts, check, disk] = await Promise.allSettled([
-    withTimeout(store.counts()),
-    withTimeout(store.check()),
-    folder === null ? null : statfs(folder),
-  ])
-  const space = disk.status === 'fulfilled' ? disk.value : null
+async function readSnapshot({ store, destinations, isDraining }: AdminParts): Promise<Snapshot> {
+  const [counts, check] = await Promise.allSettled([withTimeout(store.counts()), withTimeout(store.check())])
   return {
-    store: { takesSignups: check.status === 'fulfilled', freeBytes: space && space.bavail * space.bsize },
+    takesSignups: check.status === 'fulfilled',
     counts: counts.status === 'fulfilled' ? counts.value : null,
     countsError: counts.status === 'fulfilled' ? null : counts.reason.message,
     destinations: destinations.map(({ name, outage }) => ({ name, outage: outage() })),

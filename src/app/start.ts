@@ -1,4 +1,3 @@
-import { dirname } from 'node:path'
 import type { Logger } from 'pino'
 import { openChallenge } from '../challenges/index.ts'
 import { type Config, version } from '../config/load.ts'
@@ -105,7 +104,6 @@ export async function start(config: Config, log: Logger): Promise<Service> {
       version,
       telemetry,
       store,
-      folder: config.store.kind === 'sqlite' ? dirname(config.store.path) : null,
       destinations: all.map(({ name, breaker: { outage } }) => ({ name, outage })),
       isDraining: () => isDraining,
       invitation: invitationRoute({ store, token, log }),

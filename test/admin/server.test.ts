@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { describe, type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { type AdminParts, openAdmin } from '../../src/admin/server.ts'
 import { openTelemetry } from '../../src/app/telemetry.ts'
 
@@ -16,7 +17,6 @@ import { startReceiver } from '../harness/receiver.ts'
 import { startService } from '../harness/service.ts'
 import { operatorAt } from '../harness/store.ts'
 import { loopsFake, loopsSettings } from '../providers/loops.fake.ts'
-import { nobody } from './snapshots.ts'
 
 const ada = { name: 'Ada Lovelace', email: 'ada@example.com' }
 
@@ -58,8 +58,7 @@ describe('the operator’s listener', { concurrency: 8 }, () => {
     for (const path of ['/api/waitlist', '/docs/api', '/metrics/', '/__proto__']) {
       assert.equal((await ask('GET', path)).status, 404, path)
     }
-    assert.equal((await ask('GET', '/')).headers.get('refresh'), '5')
-    assert.equal((await ask('GET', '/?refresh=off')).headers.get('refresh'), null)
+    assert.equal((await ask('GET', '/')).headers.get('refresh'), '10')
   })
 
   test('refuses a web page whose name points to this machine; localhost and addresses are answered', async t => {
@@ -99,18 +98,9 @@ describe('the operator’s listener', { concurrency: 8 }, () => {
     const { log } = recordingLog()
     const store: AdminParts['store'] = { check: async () => {}, counts: count }
     const admin = await openAdmin({
-      ...{
-        host: '127.0.0.1',
-        port: 0,
-        service: 'Acme',
-        version: '0',
-        folder: null,
-        isDraining: () => false,
-        log,
-        store,
-      },
+      ...{ host: '127.0.0.1', port: 0, service: 'Acme', version: '0', log, store, destinations: [] },
+      isDraining: () => false,
       telemetry: openTelemetry(),
-      destinations: nobody.destinations,
       invitation: async () => ({ status: 404, body: {} }),
     })
     t.after(admin.close)
@@ -228,15 +218,24 @@ describe('metrics', { concurrency: 8 }, () => {
     assert.doesNotMatch(page, /Nothing needs attention/)
   })
 
-  test('promtool finds nothing wrong', { skip: promtool === undefined && noPromtool }, async t => {
-    const { client, service } = await started(t)
+  test('the alerts use only metrics and labels that there are; promtool finds nothing wrong', async t => {
+    const provider = { PROVIDER: 'loops', ...loopsSettings('http://127.0.0.1:9') }
+    const { client, service } = await started(t, provider)
     await client.signUp(ada)
-    const child = execFile(promtool!, ['check', 'metrics'])
+    const { samples, text } = await scrape(service.adminOrigin)
+    const alerts = fileURLToPath(new URL('../../examples/monitoring/alerts.yml', import.meta.url))
+    const used = readFileSync(alerts, 'utf8').matchAll(/\b((?:waitlist|http)_\w+)(?:\{(\w+)=[^}]*\})?/g)
+    const metrics = [...used].filter(([, name]) => name !== 'http_route' && name !== 'http_request_method')
+    assert.ok(metrics.length >= 7)
+    for (const [, name, label] of metrics) {
+      const found = samples.filter(sample => sample.name === name)
+      assert.ok(found.length > 0, `${name}`)
+      assert.ok(label === undefined || found.some(({ labels }) => label in labels), `${name}, ${label}`)
+    }
+    if (promtool === undefined) return t.diagnostic(noPromtool)
     // The library's own metrics have names that it dislikes.
-    const { text } = await scrape(service.adminOrigin)
     const ours = text.split('\n').filter(line => /^(?:# \w+ )?(?:waitlist|http)_/.test(line))
-    child.stdin!.end(`${ours.join('\n')}\n`)
-    const [code] = await once(child, 'close')
-    assert.equal(code, 0)
+    execFileSync(promtool, ['check', 'metrics'], { input: `${ours.join('\n')}\n` })
+    execFileSync(promtool, ['check', 'rules', '--lint-fatal', alerts])
   })
 })

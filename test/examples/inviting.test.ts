@@ -30,7 +30,6 @@ async function scene(t: TestContext) {
     version: '0',
     telemetry: openTelemetry(),
     store,
-    folder: null,
     destinations: [],
     isDraining: () => false,
     invitation: invitationRoute({ store, token, log }),
