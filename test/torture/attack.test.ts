@@ -70,10 +70,13 @@ const slow = (kinds: readonly (readonly [first: string, drip: string])[]) => asy
     },
   })
   assert.ok(crowd.size > 0)
-  for (let byte = 0; crowd.size > 0; byte++) {
+  let byte = 0
+  await until(async () => {
     for (const [socket, drip] of dripping) socket.write(drip[byte % drip.length]!, 'latin1')
-    await wait(450)
-  }
+    byte++
+    await wait(400)
+    return crowd.size === 0
+  })
 }
 
 const unread = (connections: number) => async (baseUrl: string) => {
