@@ -2,7 +2,7 @@
  *     npm run bench [-- <scenario> …]                      the service against a bare node:http server
  *     npm run bench -- against <folder> [<scenario> …]     the service against that of another checkout
  *
- * ROUNDS (5) and SECONDS (5) say how long. It needs Linux. Processor time varies less than the rate.
+ * ROUNDS (5) and SECONDS (5) say how long. It needs Linux and `wrk`. Processor time varies less than the rate.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { startPostgres } from '../test/harness/postgres.ts'
 import type { Answer } from './bare.ts'
-import { generator, PLACE, type RequestShape } from './load.ts'
+import { generate, PLACE, type RequestShape } from './load.ts'
 import { knownSignup, type Scenario, scenarios } from './scenarios.ts'
 import { here, memoryOf, processorTime, type Server, startBare, startService } from './servers.ts'
 
@@ -25,7 +25,7 @@ const seconds = Number(process.env.SECONDS ?? 5)
 
 const folder = mkdtempSync(join(tmpdir(), 'waitlist-bench-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
-process.stdout.write(`${rounds} rounds of ${seconds} s, ${generator.name}, ${other ?? 'a bare server'} = 1\n\n`)
+process.stdout.write(`${rounds} rounds of ${seconds} s, ${other ?? 'a bare server'} = 1\n\n`)
 
 /** Starts the service of a checkout, with the settings of its own bench, on a new database. */
 let databases = 0
@@ -66,7 +66,7 @@ interface Measured {
 
 async function measure({ port, pid }: Server, { request, status, connections }: Scenario): Promise<Measured> {
   const before = processorTime(pid)
-  const { requests, seconds: took } = await generator.run({ port, request, status, connections, seconds })
+  const { requests, seconds: took } = await generate({ port, request, status, connections, seconds })
   return { rate: requests / took, time: ((processorTime(pid) - before) / requests) * 1e6 }
 }
 

@@ -21,9 +21,8 @@ function init(arguments)
   end
 end
 
-function done(summary, latency)
+function done(summary)
   local errors = summary.errors
-  io.write(('\n{"requests":%d,"seconds":%.6f,"p50":%.3f,"p99":%.3f,"refused":%d,"lost":%d}\n'):format(
-    summary.requests, summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
-    errors.status, errors.connect + errors.read + errors.write + errors.timeout))
+  io.write(('\n{"requests":%d,"seconds":%.6f,"refused":%d,"lost":%d}\n'):format(
+    summary.requests, summary.duration / 1e6, errors.status, errors.connect + errors.read + errors.write + errors.timeout))
 end

@@ -43,21 +43,23 @@ test(`${FAULTS} file system calls fail, once or from then on: nothing acknowledg
   await first.end('SIGKILL')
 
   const pick = <T>(from: readonly T[]): T => from[Math.floor(fixture.random() * from.length)]!
-  const calls = new Map<string | null, readonly (readonly [call: string, count: number])[]>()
+  const calls = new Map<string | null, readonly string[]>()
   for (const before of [null, earlier]) {
     const trial = openTrial(fixture, before)
     const program = await fixture.start({}, { cwd: trial.folder, through: traced(trial.folder) })
     await trial.signUp(program)
     assert.equal(await program.end('SIGTERM'), 0)
-    calls.set(before, countCalls(trial.folder))
+    calls.set(before, callsIn(trial.folder))
   }
   const faults = Array.from({ length: FAULTS }, (): Fault => {
     const before = pick([null, earlier])
-    const [call, count] = pick(calls.get(before)!)
+    const made = calls.get(before)!
+    const at = Math.floor(fixture.random() * made.length)
+    const call = made[at]!
+    const nth = made.slice(0, at + 1).filter(each => each === call).length
     const possible = (Object.keys(answers) as Fault['answer'][]).filter(answer =>
       answer === 'a short write' ? call === 'pwrite64' : answer === 'EIO' || needsRoom.has(call),
     )
-    const nth = 1 + Math.floor(fixture.random() * count)
     return { call, answer: pick(possible), nth, lasts: pick([true, false]), earlier: before }
   }).values()
   const tryAll = async () => {
@@ -66,15 +68,12 @@ test(`${FAULTS} file system calls fail, once or from then on: nothing acknowledg
   await Promise.all(Array.from({ length: AT_ONCE }, tryAll))
 })
 
-/** How often each call was made that can fail. */
-function countCalls(folder: string): readonly (readonly [call: string, count: number])[] {
-  const counts = new Map<string, number>()
-  for (const [, call] of readFileSync(join(folder, 'trace'), 'utf8').matchAll(/^\d+ +(\w+)\(/gm)) {
-    counts.set(call!, (counts.get(call!) ?? 0) + 1)
-  }
+/** The calls that can fail, in their order. */
+function callsIn(folder: string): readonly string[] {
+  const trace = readFileSync(join(folder, 'trace'), 'utf8')
+  const calls = [...trace.matchAll(/^\d+ +(\w+)\(/gm)].map(([, call]) => call!)
   // SQLite waits ten seconds for a lock that cannot be released, which happens on no local disk.
-  counts.delete('fcntl')
-  return [...counts]
+  return calls.filter(call => call !== 'fcntl')
 }
 
 /** Runs a program whose calls on the database in this folder are traced, and made to fail. */
