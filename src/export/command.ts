@@ -7,7 +7,7 @@ import { writeAtomically } from '../store/atomic.ts'
 import { type ContactFilter, contactPages } from '../store/contacts.ts'
 import { withDatabase } from '../store/open.ts'
 
-export interface ExportOptions extends ContactFilter {
+interface ExportOptions extends ContactFilter {
   /** One JSON object a line, in place of CSV. */
   readonly json?: true
   readonly output?: string

@@ -5,7 +5,7 @@ import { countContacts } from '../store/contacts.ts'
 import { withDatabase } from '../store/open.ts'
 import { discard, type HeldFilter, release } from './store.ts'
 
-export interface DecideOptions extends Omit<HeldFilter, 'addresses'> {
+interface DecideOptions extends Omit<HeldFilter, 'addresses'> {
   readonly all?: true
   readonly yes?: true
 }

@@ -22,7 +22,7 @@ export interface ImportOptions {
 }
 
 /** How many rows were added, were on the list already, or stay away since their address was erased. */
-export type Imported = Readonly<Record<ImportOutcome, number>>
+type Imported = Readonly<Record<ImportOutcome, number>>
 export type ImportOutcome = 'added' | 'existing' | 'erased'
 
 /**

@@ -17,7 +17,7 @@ import type { Database } from '../store/database.ts'
 import { withDatabase } from '../store/open.ts'
 import { countInvitable, type InvitationTargets, invite, inviteAgain } from './store.ts'
 
-export interface InviteOptions extends Pick<ContactFilter, 'search' | 'source' | 'since' | 'until'> {
+interface InviteOptions extends Pick<ContactFilter, 'search' | 'source' | 'since' | 'until'> {
   /** The first so many of those whom the filter chooses. */
   readonly next?: number
   /** Those of the addresses who are invited and have not redeemed. */

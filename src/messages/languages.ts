@@ -5,7 +5,7 @@ import { translatable } from './sentences.ts'
 type Sentences = Readonly<Record<keyof typeof translatable, string>>
 
 /** Sentences by their keys, as far as they are translated. */
-export type Translation = Partial<Sentences>
+type Translation = Partial<Sentences>
 
 /** A language that the form and the pages can be in. */
 export interface Language {

@@ -37,7 +37,7 @@ export const deliveryColumns = {
   why: ({ why }) => why ?? '',
 } satisfies Columns<DeliveryRecord>
 
-export interface ReplayOptions {
+interface ReplayOptions {
   readonly abandoned?: true
   readonly destination?: string
 }

@@ -6,7 +6,7 @@ import { type Contact, sourceLabel } from '../signup/contact.ts'
 
 /** What commands read from and write to, and how they write it. */
 
-export type Terminal = Writable & { readonly isTTY?: boolean }
+type Terminal = Writable & { readonly isTTY?: boolean }
 
 export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean }

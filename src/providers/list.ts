@@ -19,7 +19,7 @@ const files = {
   ghost: async () => (await import('./ghost.ts')).ghost,
 }
 
-export type VendorName = keyof typeof files
+type VendorName = keyof typeof files
 export const vendorNames = Object.keys(files) as readonly VendorName[]
 
 export const vendorOf = (name: VendorName): Promise<Vendor> => files[name]()

@@ -63,7 +63,7 @@ function invitationOf({ invited_at, invite_name, code, redeemed_at }: ContactRow
 }
 
 /** A contact that is about to be stored. */
-export interface NewContact extends Pick<Contact, 'id' | 'name' | 'email' | 'state' | 'reason' | 'source'> {
+interface NewContact extends Pick<Contact, 'id' | 'name' | 'email' | 'state' | 'reason' | 'source'> {
   readonly createdAt: number
   /** The name of the event that it joined now; null: it has none. */
   readonly eventName: string | null
