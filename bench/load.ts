@@ -36,9 +36,9 @@ export async function generate({ port, request: { method, path, body }, status, 
     '--timeout=10s',
     `--script=${script}`,
   ]
-  const told = body === undefined ? [method, prefix] : [method, prefix, body]
+  const args = body === undefined ? [method, prefix] : [method, prefix, body]
   const url = `http://127.0.0.1:${port}${path}`
-  const { stdout } = await promisify(execFile)('wrk', [...options, url, '--', ...told])
+  const { stdout } = await promisify(execFile)('wrk', [...options, url, '--', ...args])
   const { lost, refused, ...measured } = JSON.parse(stdout.trimEnd().split('\n').at(-1)!)
   // wrk only counts statuses above 399 separately.
   if (lost > 0 || refused !== (status < 400 ? 0 : measured.requests)) {

@@ -10,7 +10,7 @@ import { heapFlags } from '../harness/program.ts'
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const env = { ...process.env, BASE_URL: 'https://waitlist.example.com', POSTGRES_PASSWORD: 'secret' }
 
-/** What the tool of each kind of file says of ours: `probe` shows whether it is here. */
+/** The tool that checks each kind of file: `probe` shows whether it is here. */
 const tools: readonly (readonly [file: string, probe: string, command: string])[] = [
   ['Dockerfile', 'hadolint --version', 'hadolint --no-color Dockerfile'],
   ...['compose.yaml', 'deploy/compose.instances.yaml'].flatMap(
@@ -27,14 +27,14 @@ const tools: readonly (readonly [file: string, probe: string, command: string])[
 
 const run = (command: string, cwd = root) => {
   const { status, stdout, stderr } = spawnSync('sh', ['-c', command], { cwd, env, encoding: 'utf8' })
-  return { status, said: stdout + stderr }
+  return { status, output: stdout + stderr }
 }
 const without = (probe: string) => run(probe).status !== 0 && `there is no ${probe.split(' --')[0]} here`
 
 for (const [file, probe, command] of tools) {
   test(`${probe.split(' ')[0]} accepts ${file}`, { skip: without(probe) }, () => {
-    const { status, said } = run(command)
-    assert.equal(status, 0, said)
+    const { status, output } = run(command)
+    assert.equal(status, 0, output)
   })
 }
 
@@ -74,8 +74,8 @@ for (const [what, hasTls, exposure] of [
       mkdirSync(`${file}.d`)
       copyFileSync(join(root, 'deploy/waitlist-tls.conf'), join(`${file}.d`, 'tls.conf'))
     }
-    assert.deepEqual(run(`systemd-analyze verify --man=no ${file}`), { status: 0, said: '' })
-    const { status, said } = run(`systemd-analyze security --offline=yes --threshold=${exposure} ${file}`)
-    assert.equal(status, 0, said)
+    assert.deepEqual(run(`systemd-analyze verify --man=no ${file}`), { status: 0, output: '' })
+    const { status, output } = run(`systemd-analyze security --offline=yes --threshold=${exposure} ${file}`)
+    assert.equal(status, 0, output)
   })
 }

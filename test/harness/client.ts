@@ -52,7 +52,7 @@ export function assertRefused({ status, headers, text, json }: Answer, expected:
   assert.equal(typeof json.error, 'string')
   assert.notEqual(json.error, '')
   assert.equal(headers.get('set-cookie'), null)
-  // A page tells by this field what a person reads in the sentence.
+  // A page reads here what a person reads in the sentence.
   assert.equal(headers.get('waitlist-signup'), json.error.includes('your signup is saved') ? 'saved' : null)
   if (sentence !== undefined) assert.equal(json.error, sentence)
 }

@@ -19,8 +19,8 @@ function sink() {
 }
 
 /**
- * Runs a command in this process, on the list in `folder` unless the settings say otherwise. Files that it names are there,
- * and what it says of them has their names alone.
+ * Runs a command in this process, on the list in `folder` unless the settings name another. Files in its arguments are there,
+ * and its output has their names alone.
  */
 export async function run(
   _: unknown,
@@ -31,11 +31,11 @@ export async function run(
 ) {
   const [stdout, stderr] = [sink(), sink()]
   const io = { stdin: Readable.from([input]), stdout: stdout.stream, stderr: stderr.stream }
-  const given = args.map(each => (/^[^/]+\.(?:csv|jsonl|db|txt)$/.test(each) ? join(folder, each) : each))
-  const code = await main(given, io, { DATABASE_URL: `sqlite:${join(folder, 'data/waitlist.db')}`, ...env })
-  const said = stderr.text().replaceAll(`${folder}/`, '')
-  assert.doesNotMatch(said, /\n\s+at |node:internal/, 'no stack')
-  return { code, stdout: stdout.text().replaceAll(`${folder}/`, ''), stderr: said }
+  const named = args.map(each => (/^[^/]+\.(?:csv|jsonl|db|txt)$/.test(each) ? join(folder, each) : each))
+  const code = await main(named, io, { DATABASE_URL: `sqlite:${join(folder, 'data/waitlist.db')}`, ...env })
+  const shown = stderr.text().replaceAll(`${folder}/`, '')
+  assert.doesNotMatch(shown, /\n\s+at |node:internal/, 'no stack')
+  return { code, stdout: stdout.text().replaceAll(`${folder}/`, ''), stderr: shown }
 }
 
 /** The names of all commands, as the help lists them. */

@@ -44,7 +44,7 @@ export async function openInstances(t: Pick<TestContext, 'after'>, database: str
   }
 }
 
-/** Whether it says that it takes signups. */
+/** Whether its health report is green. */
 export const isHealthy = ({ baseUrl }: Program): Promise<boolean> =>
   fetch(`${baseUrl}/api/health`).then(
     ({ ok }) => ok,
@@ -53,7 +53,7 @@ export const isHealthy = ({ baseUrl }: Program): Promise<boolean> =>
 
 const CLIENTS = 18
 
-/** Starts three instances under load. Each client sends to one of them, without a balancer, which would hide what it says. */
+/** Starts three instances under load. Each client sends to one of them, without a balancer, which would hide its answers. */
 export async function underLoad(
   t: Pick<TestContext, 'after' | 'diagnostic'>,
   database: string,

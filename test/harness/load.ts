@@ -5,7 +5,7 @@ import { eventId } from '../../src/signup/contact.ts'
 import type { StoredContact } from '../store/place.ts'
 import type { Received } from './receiver.ts'
 
-/** What one visitor is told. */
+/** The answer that a visitor gets. */
 export interface SignupAnswer {
   readonly status: number
   readonly error?: string
@@ -51,7 +51,7 @@ export interface Load {
   readonly rest?: number
   /** The base URL of a client's next signup. */
   to(client: number): string
-  /** Told of every outcome. False: this client stops. */
+  /** Called with every outcome; a client whose outcome is answered with false stops. */
   goesOn(answer: SignupAnswer | null, client: number): boolean
 }
 
@@ -83,58 +83,61 @@ export async function load({
   }
 }
 
-/** How often an address was acknowledged, called new, and left without an answer that says anything about it. */
+/** How often an address was acknowledged, was called new, and got no answer from which anything follows. */
 interface Outcomes {
   acknowledged: number
   new: number
   unclear: number
 }
 
-/** Everything that clients were told, however the service ended. */
+/** Every answer that clients got, by address, over all ends of the service. */
 export class Ledger {
-  readonly #told = new Map<string, Outcomes>()
+  readonly #outcomes = new Map<string, Outcomes>()
   acknowledged = 0
 
   note(email: string, answer: SignupAnswer | null): void {
     const key = email.toLowerCase()
-    const told = this.#told.get(key) ?? { acknowledged: 0, new: 0, unclear: 0 }
-    this.#told.set(key, told)
+    const outcomes = this.#outcomes.get(key) ?? { acknowledged: 0, new: 0, unclear: 0 }
+    this.#outcomes.set(key, outcomes)
     if (answer?.status !== 200) {
-      // A refusal by the limit says for certain that nothing was done.
-      if (answer?.status !== 429) told.unclear++
+      // The rate limiter refuses before anything is done.
+      if (answer?.status !== 429) outcomes.unclear++
       return
     }
     assert.equal(typeof answer.alreadyExisted, 'boolean')
     this.acknowledged++
-    told.acknowledged++
-    if (!answer.alreadyExisted) told.new++
+    outcomes.acknowledged++
+    if (!answer.alreadyExisted) outcomes.new++
   }
 
-  /** Addresses of which nobody knows whether they are on the list. */
+  /** Addresses that may be on the list, and may not. */
   unclear(): string[] {
-    return [...this.#told].filter(([, told]) => told.unclear > 0 && told.acknowledged === 0).map(([email]) => email)
+    return [...this.#outcomes]
+      .filter(([, outcomes]) => outcomes.unclear > 0 && outcomes.acknowledged === 0)
+      .map(([email]) => email)
   }
 
   /** Some address that was acknowledged. */
   some(): string {
-    return [...this.#told].find(([, told]) => told.acknowledged > 0)![0]
+    return [...this.#outcomes].find(([, outcomes]) => outcomes.acknowledged > 0)![0]
   }
 
-  /** Everything that was told is true of what is stored: each contact once, with one event. */
+  /** Every answer was true, and is true of what is stored: each contact once, with one event. */
   assertTrueOf(contacts: readonly StoredContact[]): void {
     const stored = new Set<string>()
     for (const { email, events, state } of contacts) {
       const key = email.toLowerCase()
       assert.deepEqual([events, state], [1, 'listed'], key)
       assert.ok(!stored.has(key), `${key} is stored twice`)
-      assert.ok(this.#told.has(key), `${key} is stored, and was never sent`)
+      assert.ok(this.#outcomes.has(key), `${key} is stored, and was never sent`)
       stored.add(key)
     }
-    for (const [email, told] of this.#told) {
-      const outcomes = `${email}: ${JSON.stringify(told)}`
-      if (told.acknowledged > 0) assert.ok(stored.has(email), `acknowledged, and not in the database: ${outcomes}`)
-      assert.ok(told.new <= 1, `called new more than once: ${outcomes}`)
-      if (told.unclear === 0 && told.acknowledged > 0) assert.equal(told.new, 1, `never called new: ${outcomes}`)
+    for (const [email, outcomes] of this.#outcomes) {
+      const what = `${email}: ${JSON.stringify(outcomes)}`
+      if (outcomes.acknowledged > 0) assert.ok(stored.has(email), `acknowledged, and not in the database: ${what}`)
+      assert.ok(outcomes.new <= 1, `called new more than once: ${what}`)
+      if (outcomes.unclear === 0 && outcomes.acknowledged > 0)
+        assert.equal(outcomes.new, 1, `never called new: ${what}`)
     }
   }
 }

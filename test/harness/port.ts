@@ -31,7 +31,7 @@ async function isFree(port: number): Promise<boolean> {
   return true
 }
 
-/** Serves on a free port until the test ends, and tells under which URL. */
+/** Serves on a free port until the test ends, and returns the URL. */
 export async function listening(test: Pick<TestContext, 'after'>, server: Server): Promise<string> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {

@@ -110,7 +110,7 @@ function spawned(
   return { process: child as ChildProcess, stdout: () => out, stderr: () => err, exited }
 }
 
-/** Runs a command to its end. Whatever it says, it shows no stack. */
+/** Runs a command to its end. It never shows a stack. */
 export async function runCommand(
   test: Pick<TestContext, 'after'>,
   cwd: string,

@@ -6,9 +6,9 @@ import { ca } from './tls.ts'
 /** Sends bytes as they are and returns all that comes back until the other side closes, or for `wait` milliseconds. */
 export function exchange(baseUrl: string, bytes: string | Buffer, wait = 120_000): Promise<string> {
   const { protocol, hostname, port } = new URL(baseUrl)
-  const place = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
+  const target = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) }
   return new Promise((resolve, reject) => {
-    const socket = protocol === 'https:' ? connectTls({ ...place, ca }) : connect(place)
+    const socket = protocol === 'https:' ? connectTls({ ...target, ca }) : connect(target)
     let received = ''
     const finish = () => {
       clearTimeout(timer)

@@ -1,6 +1,6 @@
 import type { Call } from './trace.ts'
 
-/** What a disk may do, when the power goes, to what was not synced. */
+/** What a disk may do, in a power failure, to what was not synced. */
 export const losses = ['all lost', 'a prefix kept', 'some kept, one torn'] as const
 export type Loss = (typeof losses)[number]
 
@@ -66,7 +66,7 @@ export class Disk {
     this.#namings.push(naming)
   }
 
-  /** What may be found after the power went now: the bytes of each file. */
+  /** What may be found after a power failure now: the bytes of each file. */
   after(loss: Loss, random: () => number): Map<string, Buffer> {
     const prefix = <T>(all: readonly T[]) => all.slice(0, loss === 'all lost' ? 0 : random() * (all.length + 1))
     const files = new Map(this.#synced)

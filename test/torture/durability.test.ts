@@ -1,4 +1,4 @@
-/** Whoever is told that they are on the list is on the disk: in which order the service writes, syncs, answers and sends, and what is left when the power goes. */
+/** Who was acknowledged is on the disk: the order of writes, syncs, answers and attempts, and what is left after a power loss. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -26,7 +26,7 @@ test('no answer leaves, and no attempt begins, before a sync that began after th
   assert.equal(brokenPromises(fixture, calls, 'send'), 0)
 })
 
-test('whenever the power goes, and whatever the disk loses of what was not synced, every promise is kept', {
+test('whenever the power fails, and whatever the disk loses of what was not synced, every promise is kept', {
   skip: skipLong,
 }, async t => {
   const fixture = openFixture(t)
@@ -89,7 +89,7 @@ function earlyAnswers(calls: readonly Call[]): number {
   return early
 }
 
-/** How often a promise would be broken if the power went right after such a call, of which some 200 are looked at. */
+/** How often a promise would be broken if the power failed right after such a call, of which some 200 are looked at. */
 function brokenPromises(fixture: Fixture, calls: readonly Call[], after: 'answer' | 'send'): number {
   const disk = new Disk(join(fixture.folder, 'data'))
   const promised = new Promised()
@@ -101,7 +101,7 @@ function brokenPromises(fixture: Fixture, calls: readonly Call[], after: 'answer
     promised.note(call)
     if (call.is !== after || count++ % every !== 0) continue
     try {
-      assertPromised(writeDisk(fixture, disk.after('all lost', fixture.random)), promised, 'then')
+      assertPromised(writeDisk(fixture, disk.after('all lost', fixture.random)), promised, 'after it')
     } catch {
       lost++
     }

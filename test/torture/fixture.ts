@@ -9,7 +9,7 @@ import { type Program, type RunOptions, runProgram, until } from '../harness/pro
 
 export type Fixture = ReturnType<typeof openFixture>
 
-/** A folder for one service on SQLite, what its clients were told, and a seed. */
+/** A folder for one service on SQLite, the answers that its clients got, and a seed. */
 export function openFixture(t: TestContext) {
   const folder = quickFolder(t)
   const settings = { HOST: '127.0.0.1', RATE_LIMIT: '1000000/10m', SHUTDOWN_DELAY: '0' }

@@ -10,7 +10,7 @@ import { startReceiver } from '../harness/receiver.ts'
 import type { Fixture } from './fixture.ts'
 
 /**
- * What a process did to its files, said to its clients, and sent to others, in the order in which it had an effect: a write or an answer
+ * What a process did to its files, answered its clients, and sent to others, in the order of the effects: a write or an answer
  * when it began, a sync when it had ended. Positions count the lines of the trace.
  */
 export type Call =
@@ -188,9 +188,9 @@ export async function runTraced(
   return readTrace(file, join(folder, 'data'))
 }
 
-/** What was promised to others so far: addresses, in lower case. */
+/** What was promised so far: addresses, in lower case. */
 export class Promised {
-  /** Visitors who were told that they are on the list. */
+  /** Visitors whose signup was answered with 200. */
   readonly acknowledged = new Set<string>()
   /** The provider was asked to add them. */
   readonly handedOver = new Set<string>()
