@@ -27,22 +27,16 @@ export async function cleanUp(
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
-  async function all(remove: (tx: Tx) => Promise<number>): Promise<number> {
-    for (let sum = 0; ; await sleep(PAUSE, undefined, { signal })) {
-      const deleted = await store.transaction(remove)
-      sum += deleted
-      if (deleted < LIMIT) return sum
-    }
+  async function all(remove: (tx: Tx) => Promise<number>): Promise<void> {
+    while ((await store.transaction(remove)) === LIMIT) await sleep(PAUSE, undefined, { signal })
   }
 
   async function once(): Promise<void> {
     if (provider !== null) await store.transaction(tx => moveHandovers(tx, provider))
     await all(tx => deleteExpiredProofs(tx, tx.now - CLOCK_SKEW, LIMIT))
     await all(tx => deleteAttempts(tx, LIMIT))
-    const deliveries = await all(tx => deleteDelivered(tx, tx.now - KEPT, LIMIT))
-    if (deliveries > 0) log.info({ deliveries }, 'deliveries that arrived 90 days ago were deleted')
-    const contacts = await all(tx => expire(tx, tx.now - CONFIRM_WITHIN, LIMIT))
-    if (contacts > 0) log.info({ contacts }, 'contacts that did not confirm their address in time were deleted')
+    await all(tx => deleteDelivered(tx, tx.now - KEPT, LIMIT))
+    await all(tx => expire(tx, tx.now - CONFIRM_WITHIN, LIMIT))
   }
 
   while (!signal.aborted) {

@@ -7,9 +7,6 @@ import { storeName, withDatabase } from '../store/open.ts'
 import { openLog } from './log.ts'
 import { type Service, start } from './start.ts'
 
-/** The hard limit of a stop in milliseconds; orchestrators usually kill after 10 s. */
-const LONGEST_STOP = 9_500
-
 /**
  * Runs the service until a signal or a failure ends it. The exit code is 0 after a signal, and 1 if it could not start. If it
  * could not stop in time, or can no longer be trusted, it kills itself. `file`: where settings were read from beside the environment.
@@ -100,14 +97,12 @@ function stopping(log: Logger, stop: Service['stop']): (signal: NodeJS.Signals) 
     if (isStopping) return
     isStopping = true
     log.info({ signal }, 'stopping')
-    const late = () => {
-      log.fatal('could not finish in time')
-      endNow()
+    if (await stop()) {
+      log.info('stopped')
+      process.exit(0)
     }
-    setTimeout(late, LONGEST_STOP).unref()
-    if (!(await stop())) return late()
-    log.info('stopped')
-    process.exit(0)
+    log.fatal('could not finish in time')
+    endNow()
   }
 }
 

@@ -19,11 +19,10 @@ export interface Running {
 }
 
 /**
- * The timeline of a stop in milliseconds, whatever the database and the outside do. First the outbound calls that visitors
- * wait for are aborted, then the others; they are repeated later.
+ * The timeline of a stop in milliseconds, whatever the database and the outside do; orchestrators usually kill after 10 s.
+ * First outbound calls are aborted; they are repeated later.
  */
-const VISITOR_GRACE = 4_000
-const BACKGROUND_GRACE = 5_500
+const OUTBOUND_GRACE = 5_000
 /** Visitors who still wait are refused now: their signup, or its outcome, could not be stored. */
 const ANSWER_DEADLINE = 6_500
 /** The database is no longer waited for. Nobody was told that what it still owes is stored. */
@@ -38,7 +37,7 @@ export async function stop(running: Running): Promise<boolean> {
   const answered = new AbortController()
   const left = Promise.withResolvers<boolean>()
   const timers = [
-    setTimeout(() => outbound.abort(), VISITOR_GRACE),
+    setTimeout(() => outbound.abort(), OUTBOUND_GRACE),
     setTimeout(() => {
       answered.abort()
       store.refuse()
@@ -50,7 +49,7 @@ export async function stop(running: Running): Promise<boolean> {
     }, STORE_DEADLINE),
   ]
   const done = async () => {
-    await Promise.all([server.close(), ...[...workers, ...channels].map(each => each.stop(BACKGROUND_GRACE))])
+    await Promise.all([server.close(), ...[...workers, ...channels].map(each => each.stop(OUTBOUND_GRACE))])
     outbound.abort()
     await visits.over()
     await Promise.all(workers.map(({ settled }) => settled(answered.signal)))

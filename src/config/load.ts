@@ -75,9 +75,6 @@ function* contradictionsIn(values: Values, isSet: (name: keyof Values) => boolea
   if (isMissing('TLS_KEY_FILE', certFile !== undefined)) yield `TLS_KEY_FILE is missing: ${both}`
   if (certFile !== undefined && baseUrl?.startsWith('http:'))
     yield 'BASE_URL must start with https: when TLS_CERT_FILE and TLS_KEY_FILE are set'
-  // 0 is any free port, each time another one.
-  if (values.PORT !== 0 && values.ADMIN_LISTEN?.port === values.PORT)
-    yield 'ADMIN_LISTEN must not have the same port as PORT: the public must not reach it'
   if (values.INVITED_EVENT_NAME === values.EVENT_NAME)
     yield 'INVITED_EVENT_NAME must not be the same as EVENT_NAME: nobody could tell the two events apart'
   if (isMissing('WEBHOOK_SECRET', values.WEBHOOK_URL !== undefined))

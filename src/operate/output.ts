@@ -19,16 +19,13 @@ export interface Io {
 /** 0: done. 1: not done, not all of it, or nothing was found. 2: the command line makes no sense. */
 export type ExitCode = 0 | 1 | 2
 
-export const complain = (io: Pick<Io, 'stderr'>, problem: string, details: readonly string[] = []): unknown =>
-  io.stderr.write(`waitlist: ${problem}\n${details.map(detail => `  - ${detail}\n`).join('')}`)
-
-export function fail(io: Pick<Io, 'stderr'>, problem: string, details?: readonly string[]): 1 {
-  complain(io, problem, details)
+export function fail({ stderr }: Pick<Io, 'stderr'>, problem: string, details: readonly string[] = []): 1 {
+  stderr.write(`waitlist: ${problem}\n${details.map(detail => `  - ${detail}\n`).join('')}`)
   return 1
 }
 
 export function misused(io: Pick<Io, 'stderr'>, problem: string): 2 {
-  complain(io, problem)
+  fail(io, problem)
   return 2
 }
 

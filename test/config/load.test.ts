@@ -169,7 +169,6 @@ describe('the configuration', () => {
       [{ ...https, CONFIRM: 'mail' }, /^SMTP_URL is missing: CONFIRM=mail needs a mail server/],
       [{ ...confirm, ...tls }, /^BASE_URL must be an https address/],
       [{ ...confirm, ...http }, /^BASE_URL must be an https address with CONFIRM=mail/],
-      [{ ADMIN_LISTEN: 'localhost:8080' }, /^ADMIN_LISTEN must not have the same port/],
       [{ EVENT_NAME: 'a', INVITED_EVENT_NAME: 'a' }, /^INVITED_EVENT_NAME must not be the/],
       [{ DATABASE_URL: 'postgres://me:your-password@db/list' }, /^DATABASE_URL is a sample from our documents/],
     ]
