@@ -48,7 +48,7 @@ describe('the start', { concurrency: true }, () => {
     const second = await runProgram(t, common, { cwd })
     await until(() => second.stderr().includes('\nand keeps 1 contact in sqlite:./data/waitlist.db\n'))
     const mistyped = runProgram(t, { ...common, DATABASE_URL: 'sqlite:./dta/waitlist.db' }, { cwd })
-    await assert.rejects(mistyped, /ended with 1:\n.*There is no folder \S+dta\. Make it, or correct DATABASE_URL\./)
+    await assert.rejects(mistyped, /ended with 1:\n.*There is no folder \S*dta\. Make it, or correct DATABASE_URL\./)
   })
 
   test('a Node.js that is older than package.json allows is told so', async t => {

@@ -11,7 +11,7 @@ import {
   statfsSync,
   statSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Log, OperatorError } from '../../config/operator.ts'
 import { SCHEMA_VERSION, sqliteSchema } from '../open.ts'
@@ -156,10 +156,12 @@ export function lockFile(given: string): { readonly path: string; close(): void 
   return { path, close: () => lock.close() }
 }
 
-/** The name of a new folder is synced, too. Only one is made: if more are missing, the path is mistyped. */
+/** Only `data` is made, since any other folder that is missing may be mistyped. Its name is synced, too. */
 function makeFolder(path: string): void {
   const folder = dirname(path)
   if (existsSync(folder)) return
+  if (basename(folder) !== 'data')
+    throw new OperatorError(`There is no folder ${folder}. Make it, or correct DATABASE_URL.`)
   mkdirSync(folder)
   syncPath(dirname(folder))
 }
