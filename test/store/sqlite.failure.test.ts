@@ -8,7 +8,7 @@ import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { StoreUnavailable } from '../../src/store/database.ts'
 import { openDatabase } from '../../src/store/open.ts'
-import { openStore, type Store } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { contactsIn, withDatabase } from '../harness/database.ts'
 import { isSlow, noStrace } from '../harness/environment.ts'
 import { noSmallDisk, smallDisk, temporaryFolder } from '../harness/folder.ts'
@@ -16,6 +16,7 @@ import { webhookSecret } from '../harness/instances.ts'
 import { visit } from '../harness/load.ts'
 import { recordingLog } from '../harness/log.ts'
 import { hasSaid, type Program, runProgram, until } from '../harness/program.ts'
+import { storeAt } from '../harness/store.ts'
 import { onSqlite, pendingNow, signup } from './place.ts'
 
 /** Milliseconds after which the files and the free space are looked at again. */
@@ -26,9 +27,9 @@ let visitors = 0
 const somebody = () => signup('Visitor', `visitor-${++visitors}@example.com`)
 const listed = { is: 'listed', joined: true } as const
 
-async function opened(t: TestContext, options?: Parameters<Awaited<ReturnType<typeof onSqlite>>['open']>[0]) {
+async function opened(t: TestContext) {
   const place = await onSqlite(t)
-  const store = await place.open(options)
+  const store = await place.open()
   return { place, store, path: (place.location as { path: string }).path }
 }
 
@@ -45,8 +46,7 @@ describe('what passes by itself', { concurrency: true }, () => {
   test('a lock that a command keeps is waited for; if it lasts, signups are refused, and it goes on afterwards', async t => {
     const { place, store } = await opened(t)
     const letGo = await place.hold()
-    const refused = assert.rejects(store.admit(somebody()), StoreUnavailable)
-    await refused
+    await assert.rejects(store.admit(somebody()), StoreUnavailable)
     const late = store.admit(somebody())
     await wait(300)
     await letGo()
@@ -57,17 +57,10 @@ describe('what passes by itself', { concurrency: true }, () => {
   test('with less than 64 MiB free nothing is admitted or claimed, and what is under way can be settled', {
     skip: noSmallDisk,
   }, async t => {
-    // The last first: what is mounted is in the folder.
-    const ends: (() => unknown)[] = []
-    const scope = { after: (end: unknown) => void ends.unshift(end as () => unknown) }
-    t.after(async () => {
-      for (const end of ends) await end()
-    })
-    const disk = smallDisk(scope, 100 * MB)
-    const database = await openDatabase({ kind: 'sqlite', path: join(disk.folder, 'waitlist.db') }, recordingLog().log)
-    const targets = { eventName: 'joined', provider: 'provider', destinations: ['webhook'], confirmation: null }
-    const store = await openStore(database, { targets, trackSources: false, holdReasons: null })
-    scope.after(store.close)
+    let store: Store | undefined
+    t.after(() => store?.close())
+    const disk = smallDisk(t, 100 * MB)
+    store = await storeAt(join(disk.folder, 'waitlist.db'), { provider: 'loops', destinations: ['webhook'] })
     const [one, two] = [await pendingNow(store), await pendingNow(store, 'bob@example.com')]
     await store.settle(two, listed)
     const [event] = await store.claim('webhook', 1)
@@ -90,10 +83,6 @@ describe('what ends the store', { concurrency: true }, () => {
     Record<string, readonly [vanish: (path: string) => void, ask: (store: Store) => Promise<unknown>]>
   > = {
     'the file is deleted, at a signup': [unlinkSync, store => store.admit(somebody())],
-    'the file is moved away, at a claim': [
-      path => renameSync(path, `${path}.moved`),
-      store => store.claim('webhook', 1),
-    ],
     'the file is replaced, at a check': [
       path => {
         withDatabase(`${path}.other`, database => database.exec('create table other (number integer primary key)'))

@@ -9,7 +9,7 @@ import { OperatorError } from '../../src/config/operator.ts'
 import { openDatabase } from '../../src/store/open.ts'
 import { openForService } from '../../src/store/sqlite/open.ts'
 import { withDatabase } from '../harness/database.ts'
-import { temporaryFolder } from '../harness/folder.ts'
+import { quickFolder, temporaryFolder } from '../harness/folder.ts'
 import { recordingLog } from '../harness/log.ts'
 import { runProgram, spawnProgram } from '../harness/program.ts'
 
@@ -73,7 +73,7 @@ describe('opening a SQLite file', { concurrency: true }, () => {
   const foreign: Readonly<Record<string, readonly [make: (path: string) => void, sentence: RegExp]>> = {
     'no database': [path => writeFileSync(path, 'name,email\n'.repeat(1_000)), /cannot be used: .*not a database/],
     'one of another program': [
-      path => withDatabase(path, database => database.exec('create table invoice (number integer primary key)')),
+      path => withDatabase(path, database => database.exec('create table invoice (number); pragma user_version = 1')),
       /was made by another program/,
     ],
     'one of another version': [
@@ -105,6 +105,14 @@ describe('opening a SQLite file', { concurrency: true }, () => {
     other.exec('rollback')
     await open(t, path)
     assert.equal(statSync(`${path}-wal`).size, 0)
+  })
+
+  test('a folder that is gone with the machine is warned of', {
+    skip: !existsSync('/dev/shm') && 'no folder here is known to be in memory',
+  }, t => {
+    const { log, logged } = recordingLog()
+    openForService(join(quickFolder(t), 'waitlist.db'), log).close()
+    assert.match(String(logged[0]?.msg), /^this folder is in memory/)
   })
 
   test('a second process is refused in words; however the first ends, its file is free again', async t => {
