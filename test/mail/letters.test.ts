@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import type { AxeResults } from 'axe-core'
 import fc from 'fast-check'
 import { type EventKind, eventOf, type WaitlistEvent } from '../../src/signup/contact.ts'
 import { invited, joined } from '../delivery/events.ts'
@@ -156,17 +155,15 @@ test('a sample has a name, a code and links that no contact has, and the answer 
 test('our letters fit a phone and are legible, in light and dark', {
   skip: !isSlow && 'it takes seconds of a processor; it runs in .ci/run',
 }, async t => {
-  const { openPage, startBrowser } = await import('../harness/browser.ts')
-  const { default: axe } = await import('axe-core')
+  const { assertAccessible, openPage, startBrowser } = await import('../harness/browser.ts')
   const browser = await startBrowser(t)
   if ('missing' in browser) return t.skip(browser.missing)
   const server = await startMailServer(t)
   for (const link of [null, inviteLink]) {
     const destination = mailing(t, server, { inviteLink: link, service: 'Acme & Sons' })
-    for (const name of ['Ada Lovelace', '<img src=http://evil.example/x>', 'W'.repeat(100)]) {
-      for (const event of [joined(0, { name }), invited(0, { name }), confirmation(name)])
-        await destination.deliver(event, running)
-    }
+    const name = 'W'.repeat(100)
+    for (const event of [joined(0, { name }), invited(0, { name }), confirmation(name)])
+      await destination.deliver(event, running)
   }
   for (const [i, mail] of server.mails.entries()) {
     const { html } = await parsed(mail)
@@ -174,14 +171,8 @@ test('our letters fit a phone and are legible, in light and dark', {
       const viewport = { width: 375, height: 667 }
       const { page, complaints, origins } = await openPage(t, browser, 'about:blank', { colorScheme, viewport })
       await page.setContent(html!)
-      assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 375)
-      await page.evaluate(axe.source)
-      const { violations } = await page.evaluate<AxeResults>(`axe.run({ resultTypes: ['violations'] })`)
-      const found = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])
-      assert.deepEqual(found, [], `${i}, ${colorScheme}`)
+      await assertAccessible(page, `${i}, ${colorScheme}`)
       assert.deepEqual([complaints, [...origins].filter(origin => origin !== 'null')], [[], []])
-      if (process.env.SHOTS)
-        await page.screenshot({ path: `${process.env.SHOTS}/${i}-${colorScheme}.png`, fullPage: true })
     }
   }
 })
