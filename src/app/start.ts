@@ -10,9 +10,8 @@ import { holdReasons } from '../holds/store.ts'
 import { openServer } from '../http/server.ts'
 import { invitationRoute } from '../invite/route.ts'
 import { languagesOf, readMessages } from '../messages/languages.ts'
-import { alerts } from '../notify/alerts.ts'
+import { alerts, type Watched } from '../notify/alerts.ts'
 import { channelWorker } from '../notify/channel.ts'
-import type { Watched } from '../notify/sentences.ts'
 import { memoryLimiter } from '../rate-limit/memory.ts'
 import { sharedLimiter } from '../rate-limit/shared.ts'
 import { inFlight } from '../signup/join.ts'
@@ -77,12 +76,12 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   const eventWorkers = destinations.events.map(destination => {
     const { name } = destination
     const label = labels[name] ?? `the automation of ${title}`
-    return eventWorker(destination, label, parts({ name, label, keeps: 'events' }))
+    return eventWorker(destination, label, parts({ name, label, keeps: 'event' }))
   })
   const channelWorkers = destinations.channels.map(channel =>
-    channelWorker(channel, parts({ name: channel.name, label: channel.label, keeps: 'events' })),
+    channelWorker(channel, parts({ name: channel.name, label: channel.label, keeps: 'event' })),
   )
-  const handOver = provider && handover(provider, title, parts({ name: provider.name, label: title, keeps: 'signups' }))
+  const handOver = provider && handover(provider, title, parts({ name: provider.name, label: title, keeps: 'signup' }))
   const workers = [...(handOver === null ? [] : [handOver]), ...eventWorkers]
   for (const channel of channelWorkers) await channel.open()
   const timeout = provider?.timeout ?? 0

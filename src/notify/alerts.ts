@@ -1,9 +1,10 @@
 import type { Log } from '../config/operator.ts'
-import type { OnOutage, Outage } from '../delivery/breaker.ts'
+import { type OnOutage, type Outage, outageWords } from '../delivery/breaker.ts'
+import { counted, number } from '../operate/output.ts'
+import type { Counts } from '../store/counts.ts'
 import { tryAcquireLock } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
 import type { Channel } from './channel.ts'
-import { heldSentence, outageSentence, recoverySentence, type Watched } from './sentences.ts'
 
 interface AlertParts {
   readonly store: Pick<Store, 'transaction' | 'counts'>
@@ -11,6 +12,15 @@ interface AlertParts {
   readonly log: Log
   /** Aborted when the process stops. */
   readonly signal: AbortSignal
+}
+
+/** What a destination is to the channels. */
+export interface Watched {
+  readonly name: string
+  /** What people call it, within a sentence. */
+  readonly label: string
+  /** What is kept for it while it is out. */
+  readonly keeps: 'signup' | 'event'
 }
 
 interface State extends Watched {
@@ -98,4 +108,27 @@ export function alerts({ store, channels, log, signal }: AlertParts) {
       clearTimeout(gathering)
     },
   }
+}
+
+const completed = { signup: 'completed', event: 'delivered' }
+
+const capital = (sentence: string): string => sentence.charAt(0).toUpperCase() + sentence.slice(1)
+
+/** `why`: what the log has, with the other side's own words; they are quoted. */
+const outageSentence = ({ label, keeps }: Watched, outage: Outage, why: string): string =>
+  `${capital(label)} ${outageWords[outage]}: ${keeps}s are kept and ${completed[keeps]} later. ${capital(why)}`
+
+/** `lasted`: milliseconds. `waiting`: how many deliveries were kept; null: they could not be counted. */
+export function recoverySentence({ label, keeps }: Watched, lasted: number, waiting: number | null): string {
+  const minutes = Math.max(1, Math.round(lasted / 60_000))
+  const time = minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
+  const [was, is] = waiting === 1 ? ['was', 'is'] : ['were', 'are']
+  const kept = waiting === null ? 'what was kept is' : `${counted(waiting, keeps)} ${was} kept and ${is}`
+  return `${capital(label)} answers again after ${time}: ${kept} ${completed[keeps]} now`
+}
+
+function heldSentence(held: Counts['held']): string {
+  const count = held.reduce((sum, { count }) => sum + count, 0)
+  const reasons = held.map(({ reason, count }) => `${reason} ${number(count)}`).join(', ')
+  return `Signups are being held: ${number(count)} ${count === 1 ? 'needs' : 'need'} review (${reasons})`
 }

@@ -6,11 +6,11 @@ import { LONGEST_ATTEMPT } from '../delivery/worker.ts'
 import type { Failure } from '../http-client/call.ts'
 import type { MailServer } from '../mail/send.ts'
 import type { Mailbox } from '../mail/settings.ts'
+import { counted, number } from '../operate/output.ts'
 import { countListed } from '../store/counts.ts'
 import type { Tx } from '../store/database.ts'
 import { LEASE } from '../store/outbox.ts'
 import type { Store } from '../store/store.ts'
-import { newsSentence } from './sentences.ts'
 
 /** A chat, or the owner's mailbox. */
 export interface Channel {
@@ -54,7 +54,7 @@ export function channelWorker(channel: Channel, { store, log, onOutage = () => {
     // A message goes without the total rather than not at all.
     const total = await store.read(countListed).catch(() => null)
     const signal = AbortSignal.any([cutOff.signal, AbortSignal.timeout(LONGEST_ATTEMPT)])
-    const failure = await channel.send(newsSentence({ ...digest, total }), signal)
+    const failure = await channel.send(newsSentence(digest, total), signal)
     if (failure === null) state.succeed()
     else state.fail(failure)
     const isTold = failure === null
@@ -86,6 +86,17 @@ export function channelWorker(channel: Channel, { store, log, onOutage = () => {
       clearTimeout(aborting)
     },
   }
+}
+
+/** `total`: contacts on the list; null: they could not be counted. */
+function newsSentence({ joined, invited, doubt }: Digest, total: number | null): string {
+  const people = (count: number) => counted(count, 'person', 'people')
+  const inAll = total === null ? '' : `, ${number(total)} in all`
+  const parts = [
+    ...(joined === 0 ? [] : [`${people(joined)} joined the waitlist${inAll}`]),
+    ...(invited === 0 ? [] : [`${people(invited)} ${invited === 1 ? 'was' : 'were'} invited`]),
+  ]
+  return `${parts.join('; ')}${doubt ? ' (some of them may have been announced before)' : ''}`
 }
 
 const OWNER_INTERVAL = 3_600_000

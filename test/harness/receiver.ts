@@ -125,10 +125,6 @@ const misbehaviours = {
     const said = answer()
     return { ...said, body: textOf(said).slice(0, 8) }
   },
-  slow(answer) {
-    const said = answer()
-    return (response, received) => void setTimeout(() => say(said)(response, received), 60)
-  },
 } satisfies Record<string, (answer: () => Said) => Said | Deed>
 
 export type Misbehaviour = keyof typeof misbehaviours

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Failure } from '../../src/http-client/call.ts'
-import { alerts } from '../../src/notify/alerts.ts'
+import { alerts, recoverySentence } from '../../src/notify/alerts.ts'
 import type { Channel } from '../../src/notify/channel.ts'
-import { recoverySentence } from '../../src/notify/sentences.ts'
 import { keptLog } from '../harness/log.ts'
 import { until } from '../harness/program.ts'
 import { forEachEngine, signup } from '../store/place.ts'
 
-const watched = { name: 'webhook', label: 'the webhook', keeps: 'events' } as const
+const watched = { name: 'webhook', label: 'the webhook', keeps: 'event' } as const
 const BROKE = 'The webhook refuses our settings: events are kept and delivered later. Answered with 401'
 const RECOVERED = 'The webhook answers again after 5 min: 1 event was kept and is delivered now'
 
@@ -29,7 +28,7 @@ function channelsOf(...names: string[]) {
 }
 
 test('the end of an outage is told with its length and what was kept', () => {
-  const loops = { name: 'loops', label: 'Loops', keeps: 'signups' } as const
+  const loops = { name: 'loops', label: 'Loops', keeps: 'signup' } as const
   const ends = 'Loops answers again after'
   assert.equal(recoverySentence(loops, 9_000_000, 1_234), `${ends} 3 h: 1,234 signups were kept and are completed now`)
   assert.equal(recoverySentence(loops, 0, null), `${ends} 1 min: what was kept is completed now`)
