@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Context } from '../http/context.ts'
 import { draining, unhealthy } from '../http/errors.ts'
 import { jsonAnswer, publicHeaders, readableAnywhere, withHeaders } from '../http/response.ts'
@@ -17,7 +18,11 @@ export function healthRoute({ settings: { service, description }, store, isDrain
   const canStore = () => {
     if (check !== undefined && performance.now() < freshUntil) return check
     freshUntil = Number.POSITIVE_INFINITY
-    check = resolvesWithin(store.check(), TIMEOUT).finally(() => {
+    const isStored = store.check().then(
+      () => true,
+      () => false,
+    )
+    check = Promise.race([isStored, wait(TIMEOUT, false, { ref: false })]).finally(() => {
       freshUntil = performance.now() + FRESH
     })
     return check
@@ -28,15 +33,4 @@ export function healthRoute({ settings: { service, description }, store, isDrain
     const headers = { ...publicHeaders, 'cache-control': 'no-store' }
     return jsonAnswer(200, headers, { status: 'ok', service, description, time: new Date().toISOString() })
   }
-}
-
-/** Whether the work resolves within so many milliseconds. Never rejects. */
-function resolvesWithin(work: Promise<unknown>, milliseconds: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const timer = setTimeout(resolve, milliseconds, false)
-  work.then(
-    () => resolve(true),
-    () => resolve(false),
-  )
-  return promise.finally(() => clearTimeout(timer))
 }
