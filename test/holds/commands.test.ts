@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { run } from '../harness/command.ts'
 import { contactsIn, sqlOn } from '../harness/database.ts'
 import { temporaryFolder } from '../harness/folder.ts'
@@ -24,57 +24,48 @@ async function scene(t: TestContext) {
   return { cwd, sql, states: () => contactsIn(path).map(({ email, state }) => `${email.slice(0, 3)} ${state}`) }
 }
 
-const untouched = ['ada listed', 'Bob held', 'Cyd held', 'Dot held', 'Eve held']
-
-describe('waitlist release', { concurrency: true }, () => {
-  test('those who are named; who is not held is named', async t => {
-    const { cwd, states } = await scene(t)
-    const some = await run(t, cwd, ['release', 'DOT@spam.example', 'ada@example.com'])
-    assert.deepEqual(some, {
-      code: 1,
-      stdout: '1 signup was released.\n',
-      stderr: 'waitlist: not all could be released:\n  - ada@example.com is not held.\n',
-    })
-    const all = await run(t, cwd, ['release', '--all'])
-    assert.deepEqual(all, { code: 0, stdout: '3 signups were released.\n', stderr: '' })
-    assert.ok(states().every(each => each.endsWith(' listed')))
-    const nobody = await run(t, cwd, ['release', '--all'])
-    assert.deepEqual(nobody, { code: 1, stdout: '', stderr: 'waitlist: nothing was found.\n' })
+test('release: those who are named, and who is not held is named; with a provider they are pending, for its hand-over', async t => {
+  const { cwd, states, sql } = await scene(t)
+  const some = await run(t, cwd, ['release', 'DOT@spam.example', 'ada@example.com'])
+  assert.deepEqual(some, {
+    code: 1,
+    stdout: '1 signup was released.\n',
+    stderr: 'waitlist: not all could be released:\n  - ada@example.com is not held.\n',
   })
-
-  test('with a provider they are pending, for its hand-over; by reason and time the others stay held', async t => {
-    const { cwd, states, sql } = await scene(t)
-    const env = { PROVIDER: 'loops', LOOPS_API_KEY: 'k' }
-    const { code, stdout } = await run(t, cwd, ['release', '--reason', 'same-mailbox', '--until', '1d'], env)
-    assert.equal(stdout, '1 signup was released.\nThe running service hands them over to Loops.\n')
-    assert.equal(code, 0)
-    assert.deepEqual(states(), ['ada listed', 'Bob pending', ...untouched.slice(2)])
-    const [delivery, ...others] = await sql('select destination from delivery')
-    assert.deepEqual([delivery!.destination, others], ['loops', []])
+  const env = { PROVIDER: 'loops', LOOPS_API_KEY: 'k' }
+  const old = await run(t, cwd, ['release', '--reason', 'same-mailbox', '--until', '1d'], env)
+  assert.deepEqual(old, {
+    code: 0,
+    stdout: '1 signup was released.\nThe running service hands them over to Loops.\n',
+    stderr: '',
   })
+  assert.deepEqual(states(), ['ada listed', 'Bob pending', 'Cyd held', 'Dot listed', 'Eve held'])
+  const deliveries = await sql('select destination from delivery')
+  assert.deepEqual(
+    deliveries.map(({ destination }) => destination),
+    ['loops'],
+  )
+  assert.equal((await run(t, cwd, ['release', '--all'])).stdout, '2 signups were released.\n')
+  const nobody = await run(t, cwd, ['release', '--all'])
+  assert.deepEqual(nobody, { code: 1, stdout: '', stderr: 'waitlist: nothing was found.\n' })
 })
 
-describe('waitlist discard', { concurrency: true }, () => {
-  test('--yes deletes them; without it and a terminal nothing happens', async t => {
-    const { cwd, states } = await scene(t)
-    const asked = await run(t, cwd, ['discard', '--all'])
-    assert.deepEqual([asked.code, asked.stdout], [2, ''])
-    assert.match(asked.stderr, /^waitlist: There is no terminal to ask on; --yes/)
-    assert.deepEqual(states(), untouched)
-    const one = await run(t, cwd, ['discard', '--yes', 'eve@spam.example'])
-    assert.deepEqual(one, { code: 0, stdout: '1 signup was discarded.\n', stderr: '' })
-    assert.equal((await run(t, cwd, ['discard', '--yes', '--search', 'CYD'])).code, 0)
-    assert.equal((await run(t, cwd, ['discard', '--yes', '--all'])).stdout, '2 signups were discarded.\n')
-    assert.deepEqual(states(), ['ada listed'])
-  })
-})
-
-test('a command line that does not say who, or says it twice, changes nothing', async t => {
+test('discard: --yes deletes them; without it and a terminal, or without who is meant, nothing happens', async t => {
   const { cwd, states } = await scene(t)
-  for (const args of [['release'], ['discard', '--yes', '--all', '--until', '1h'], ['release', 'bob']]) {
+  for (const args of [
+    ['discard', '--all'],
+    ['discard', '--yes'],
+    ['discard', '--yes', '--all', '--until', '1h'],
+    ['release', 'bob'],
+  ]) {
     const { code, stdout, stderr } = await run(t, cwd, args)
     assert.deepEqual([code, stdout], [2, ''], args.join(' '))
     assert.match(stderr, /^waitlist: /)
   }
-  assert.deepEqual(states(), untouched)
+  assert.deepEqual(states(), ['ada listed', 'Bob held', 'Cyd held', 'Dot held', 'Eve held'])
+  const one = await run(t, cwd, ['discard', '--yes', 'eve@spam.example'])
+  assert.deepEqual(one, { code: 0, stdout: '1 signup was discarded.\n', stderr: '' })
+  assert.equal((await run(t, cwd, ['discard', '--yes', '--search', 'CYD'])).code, 0)
+  assert.equal((await run(t, cwd, ['discard', '--yes', '--all'])).stdout, '2 signups were discarded.\n')
+  assert.deepEqual(states(), ['ada listed'])
 })
