@@ -3,8 +3,7 @@ import type { Telemetry } from '../app/telemetry.ts'
 import type { Signup } from '../signup/contact.ts'
 import { deliveryRow } from './activate.ts'
 import { type BatchBounds, batches, storeBounds } from './batches.ts'
-import type { Counts } from './counts.ts'
-import { countAll } from './counts.ts'
+import { type Counts, countAll } from './counts.ts'
 import type { Database } from './database.ts'
 import { claim, type Delivery, moveHandovers, type Settled, type Settlement, settle } from './outbox.ts'
 import { sharedSecret } from './secret.ts'
@@ -55,8 +54,6 @@ export async function openStore(database: Database, options: StoreOptions): Prom
   }, bounds)
   const settlements = batches<Settled, boolean>(all => database.transaction(tx => settle(tx, all, targets)), bounds)
   let checkedAt = Number.NEGATIVE_INFINITY
-  let checking: Promise<void> | null = null
-  let counting: Promise<Counts> | null = null
   let closed: Promise<void> | undefined
 
   return {
@@ -71,21 +68,13 @@ export async function openStore(database: Database, options: StoreOptions): Prom
       return database.transaction(tx => claim(tx, destination, most, address))
     },
     settle: (delivery, settlement) => settlements.submit({ delivery, settlement }),
-    counts() {
-      counting ??= database.read(countAll).finally(() => {
-        counting = null
-      })
-      return counting
-    },
+    counts: shared(() => database.read(countAll)),
     secret: name => database.transaction(tx => sharedSecret(tx, name)),
-    async check() {
+    check: shared(async () => {
       if (performance.now() - checkedAt < CHECKED) return
-      checking ??= write(database).finally(() => {
-        checking = null
-      })
-      await checking
+      await write(database)
       checkedAt = performance.now()
-    },
+    }),
     refuse() {
       signups.refuse()
       settlements.refuse()
@@ -94,6 +83,17 @@ export async function openStore(database: Database, options: StoreOptions): Prom
       closed ??= Promise.all([signups.drain(), settlements.drain()]).then(database.close)
       return closed
     },
+  }
+}
+
+/** Simultaneous calls share one run. */
+function shared<T>(run: () => Promise<T>): () => Promise<T> {
+  let running: Promise<T> | null = null
+  return () => {
+    running ??= run().finally(() => {
+      running = null
+    })
+    return running
   }
 }
 

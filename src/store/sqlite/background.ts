@@ -5,16 +5,7 @@ import { StoreUnavailable, type Tx, type Value } from '../database.ts'
 import type { Answer, Checkpoint, Request, ThreadData } from './thread.ts'
 
 /** What is done beside the main thread, one thing after the other. The thread begins with the first of them. */
-interface Background {
-  /** Runs reads that see one moment. */
-  read<T>(use: (tx: Tx) => Promise<T>): Promise<T>
-  isReading(): boolean
-  /** Returns the pages that the log has then; 0: it was begun anew. */
-  checkpoint(how: Checkpoint): Promise<number>
-  close(): Promise<void>
-}
-
-export function background(data: ThreadData, base: Pick<Tx, 'dialect'>, clock: () => number): Background {
+export function background(data: ThreadData, base: Pick<Tx, 'dialect'>, clock: () => number) {
   let worker: Worker | undefined
   let last: Promise<unknown> = Promise.resolve()
   let reading: Promise<unknown> = Promise.resolve()
@@ -53,15 +44,17 @@ export function background(data: ThreadData, base: Pick<Tx, 'dialect'>, clock: (
   }
 
   return {
-    read(use) {
+    /** Runs reads that see one moment. */
+    read<T>(use: (tx: Tx) => Promise<T>): Promise<T> {
       reads++
       const result = reading.then(() => readNow(use)).finally(() => reads--)
       reading = result.catch(() => {})
       return result
     },
     isReading: () => reads > 0,
-    checkpoint: how => ask({ do: 'checkpoint', how }) as Promise<number>,
-    async close() {
+    /** Returns the pages that the log has then; 0: it was begun anew. */
+    checkpoint: (how: Checkpoint) => ask({ do: 'checkpoint', how }) as Promise<number>,
+    async close(): Promise<void> {
       await reading
       await last
       await worker?.terminate()

@@ -49,13 +49,8 @@ writer.exec(
     ' pragma checkpoint_fullfsync = on',
 )
 
-interface Copied {
-  readonly busy: number
-  readonly log: number
-  readonly checkpointed: number
-}
-const checkpoint = (how: Checkpoint): Copied =>
-  writer.prepare(`pragma wal_checkpoint(${how})`).get() as unknown as Copied
+const checkpoint = (how: Checkpoint) =>
+  writer.prepare(`pragma wal_checkpoint(${how})`).get() as { busy: number; log: number; checkpointed: number }
 
 /** A change that really is one: it begins the log anew, and syncs its header, so that the main thread does not. */
 const touch = writer.prepare(
