@@ -1,8 +1,18 @@
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { Config } from '../config/load.ts'
-import { contactRecord, counted, type ExitCode, fail, type Io, inChunks, print, toJson } from '../operate/output.ts'
-import { type Contact, sourceParameters } from '../signup/contact.ts'
+import {
+  contactFields,
+  contactRecord,
+  counted,
+  type ExitCode,
+  fail,
+  type Io,
+  inChunks,
+  print,
+  toJson,
+} from '../operate/output.ts'
+import type { Contact } from '../signup/contact.ts'
 import { writeAtomically } from '../store/atomic.ts'
 import { type ContactFilter, contactPages } from '../store/contacts.ts'
 import { withDatabase } from '../store/open.ts'
@@ -15,13 +25,6 @@ interface ExportOptions extends ContactFilter {
 
 /** Excel reads a CSV file without it in the code page of the computer, and garbles names. */
 const BYTE_ORDER_MARK = '\uFEFF'
-
-/** Of the CSV. */
-const columns = [
-  ...['id', 'name', 'email', 'state', 'reason', 'createdAt'],
-  ...sourceParameters,
-  ...['invitedAt', 'code', 'redeemedAt', 'confirmedAt'],
-]
 
 /**
  * Writes contacts to standard output or to a new file, and says on standard error how many of each state. A file is complete
@@ -36,7 +39,7 @@ export async function exportContacts(
   let count = 0
   return withDatabase<ExitCode>(store, async ({ read }) => {
     async function* texts(): AsyncGenerator<string> {
-      if (!json) yield `${BYTE_ORDER_MARK}${columns.join(',')}\r\n`
+      if (!json) yield `${BYTE_ORDER_MARK}${contactFields.join(',')}\r\n`
       for await (const page of contactPages(read, filter)) {
         for (const contact of page) {
           count++
@@ -59,7 +62,7 @@ export async function exportContacts(
 function csvLine(contact: Contact): string {
   const { source, ...record } = contactRecord(contact)
   const values: Readonly<Record<string, string | Date | undefined>> = { ...record, ...source }
-  return `${columns.map(column => csvField(values[column])).join(',')}\r\n`
+  return `${contactFields.map(field => csvField(values[field])).join(',')}\r\n`
 }
 
 /**

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { OperatorError } from '../config/operator.ts'
-import { type Contact, sourceLabel } from '../signup/contact.ts'
+import { type Contact, sourceLabel, sourceParameters } from '../signup/contact.ts'
 
 /** What commands read from and write to, and how they write it. */
 
@@ -142,6 +142,13 @@ export const contactRecord = (contact: Contact) => {
   const { at: invitedAt, code, redeemedAt } = invitation ?? {}
   return { id, name, email, state, createdAt, source, reason, invitedAt, code, redeemedAt, confirmedAt }
 }
+
+/** The same as columns of CSV, with the source in several. */
+export const contactFields = [
+  ...['id', 'name', 'email', 'state', 'reason', 'createdAt'],
+  ...sourceParameters,
+  ...['invitedAt', 'code', 'redeemedAt', 'confirmedAt'],
+]
 
 /** Milliseconds since 1970 of a date or time in ISO 8601, or as tools write it; in UTC unless it has an offset. NaN: it is none. */
 export function timeOf(value: unknown): number {
