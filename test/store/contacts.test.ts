@@ -53,21 +53,21 @@ forEachEngine('contacts that an operator finds', place => {
     const names = ['Zoë Eclair', 'Иван Петров', '李小龍', '100 % [a-z]*?^_.\\']
     for (const [i, name] of names.entries()) await store.admit(signup(name, `Visitor.${i}+tag@Example.com`))
     const found = async (search: string) => (await here.operator.addedLast({ search }, 99)).map(({ name }) => name)
-    const searches: readonly (readonly [string, ...string[]])[] = [
-      ['zoë eCLAIR', names[0]!],
+    for (const [search, ...expected] of [
+      ['zoë eCLAIR', names[0]],
       ['zoe'],
-      ['Петров', names[1]!],
-      ['小', names[2]!],
-      ['% [A-Z]*?^_.\\', names[3]!],
-      ...['*', '?', '_', '[a', '\\'].map((each): [string, string] => [each, names[3]!]),
+      ['Петров', names[1]],
+      ['小', names[2]],
+      ['% [A-Z]*?^_.\\', names[3]],
+      ['_', names[3]],
       ['0*'],
       ['[0-9]'],
-      ['visitor.3+TAG@example.COM', names[3]!],
-      ['a@b'],
+      ['visitor.3+TAG@example.COM', names[3]],
       ["' or 1 = 1 --"],
       ['x'.repeat(255)],
-    ]
-    for (const [search, ...expected] of searches) assert.deepEqual(await found(search), expected, search)
+    ] as const) {
+      assert.deepEqual(await found(search), expected, search)
+    }
     assert.equal((await found('@EXAMPLE')).length, names.length)
   })
 
@@ -93,7 +93,6 @@ forEachEngine('contacts that an operator finds', place => {
     const store = await here.open({ provider: 'provider', destinations: ['webhook', 'crm'], trackSources: true })
     const source = { utm_source: 'news', ref: 'x' }
     await list(store, 'Ada', 'Ada@Example.com', source)
-    await pendingNow(store, 'bob@example.com')
     const delivery = await only(store)
     await store.settle(delivery, { is: 'delivered' })
     const nobody = { contact: undefined, deliveries: [], erasedAt: undefined }
@@ -113,7 +112,6 @@ forEachEngine('contacts that an operator finds', place => {
         ['crm', 'waiting', id, eventId({ id }, 'joined')],
       ],
     )
-    assert.deepEqual([(await operator.person('bob@example.com')).deliveries.length, ada.erasedAt], [1, undefined])
 
     await operator.erase('ada@example.com')
     const gone = await operator.person('ADA@example.com')
