@@ -4,7 +4,7 @@ import type { Config } from '../config/load.ts'
 import { OperatorError } from '../config/operator.ts'
 import { writeAtomically } from '../store/atomic.ts'
 import { dump, load } from '../store/dump.ts'
-import { eraseAgain } from '../store/erasures.ts'
+import { reconcileRestored } from '../store/erasures.ts'
 import { withDatabase } from '../store/open.ts'
 import { bytes, counted, type ExitCode, fail, type Io, linesOf, misused, number, print } from './output.ts'
 
@@ -29,7 +29,7 @@ export async function restore({ store }: Config, file: string | undefined, io: I
       const how = 'pg_restore puts one back. After it, run "waitlist restore" without a file.'
       return fail(io, `The list is in PostgreSQL, which has its own tools for copies: ${how}`)
     }
-    const erased = await withDatabase(store, ({ transaction }) => transaction(eraseAgain))
+    const erased = await withDatabase(store, ({ transaction }) => transaction(reconcileRestored))
     await print(io, [takenOut(erased)])
     return 0
   }

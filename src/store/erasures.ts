@@ -39,10 +39,10 @@ export async function rememberErasure(tx: Tx, email: string, createdAt: number):
 const PAGE = 1_000
 
 /**
- * Takes those out of a restored list who were erased since the backup, and returns how many. Somebody who signed up again after
- * the erasure stays.
+ * Brings a list that was restored up to date, which a backup cannot be: those who were erased since are taken out, unless they
+ * signed up again, and what waits to be delivered may have arrived. Returns how many were taken out.
  */
-export async function eraseAgain(tx: Tx): Promise<number> {
+export async function reconcileRestored(tx: Tx): Promise<number> {
   let erased = 0
   for (let above = 0; ; ) {
     const page = await tx.all<{ number: number; email: string; email_key: string; created_at: number }>(
@@ -58,7 +58,9 @@ export async function eraseAgain(tx: Tx): Promise<number> {
       erased += await tx.run(`delete from contact where ${tx.dialect.among('number', '$1')}`, [
         gone.map(({ number }) => number),
       ])
-    if (page.length < PAGE) return erased
+    if (page.length < PAGE) break
     above = page.at(-1)!.number
   }
+  await tx.run("update delivery set doubt = 1, token = null where state = 'waiting'")
+  return erased
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { type TestContext, test } from 'node:test'
-import { ERASURE, eraseAgain } from '../../src/store/erasures.ts'
+import { ERASURE, reconcileRestored } from '../../src/store/erasures.ts'
 import { run } from '../harness/command.ts'
 import { forEachEngine, type MakePlace, only, pendingNow, signup } from '../store/place.ts'
 
@@ -69,7 +69,7 @@ forEachEngine('erasing people', (place, engine) => {
     for (const who of ['ada', 'bob']) await operator.erase(`${who}@example.com`)
     await sql('insert into contact select * from earlier where number not in (select number from contact)')
     await sql("update contact set created_at = created_at + 600000 where email = 'bob@example.com'")
-    const again = () => command(database => database.transaction(eraseAgain))
+    const again = () => command(database => database.transaction(reconcileRestored))
     assert.equal(await again(), 1)
     assert.equal(await again(), 0)
     const left = await Array.fromAsync(operator.contacts({}))

@@ -115,6 +115,10 @@ describe('waitlist backup', { concurrency: true }, () => {
 describe('waitlist restore', { concurrency: true }, () => {
   test('the backup is the list; what was there is kept beside it, its log included; nobody else can read either', async t => {
     const { cwd, path, backUp, restore, signUp, names } = await listed(t, 'ada', 'bob')
+    await sqlOn(path)(
+      'insert into delivery (contact, destination, kind, state, attempts, doubt, due_at)' +
+        " select number, 'webhook', 'joined', 'waiting', 0, 0, 0 from contact",
+    )
     await backUp()
     await signUp('cyd')
     // As after a kill: what was committed last is in the log alone.
@@ -137,6 +141,10 @@ describe('waitlist restore', { concurrency: true }, () => {
       '',
     ])
     assert.deepEqual(names(), ['ada', 'bob'])
+    assert.deepEqual(
+      (await sqlOn(path)('select doubt from delivery')).map(({ doubt }) => doubt),
+      [1, 1],
+    )
     assert.deepEqual(names(join(cwd, 'data', kept!)), ['ada', 'bob', 'late'])
     assert.deepEqual(readdirSync(join(cwd, 'data')).sort(), ['waitlist.db', 'waitlist.db-lock', kept])
     assert.equal(statSync(path).mode & 0o777, 0o600)

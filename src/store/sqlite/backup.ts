@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { OperatorError } from '../../config/operator.ts'
 import { writeAtomically } from '../atomic.ts'
-import { ERASURE, eraseAgain } from '../erasures.ts'
+import { ERASURE, reconcileRestored } from '../erasures.ts'
 import { statementsOf, txOn } from './connection.ts'
 import { giveToOwner, lockFile, openForCommand, requireOurs, syncPath } from './open.ts'
 
@@ -57,7 +57,7 @@ export async function restore(given: string, backup: string): Promise<Restored> 
     copy(backup, unfinished)
     if (isThere) bringLogIn(path)
     else requireNoLog(path)
-    const result = await applyErasures(unfinished, isThere ? path : null)
+    const result = await bringUpToDate(unfinished, isThere ? path : null)
     giveToOwner(unfinished)
     syncPath(unfinished)
     const kept = isThere ? `${path}.before-restore-${new Date().toISOString().replaceAll(/[:.]/g, '-')}` : null
@@ -96,11 +96,11 @@ function bringLogIn(path: string): void {
 }
 
 /** Nobody has this file yet, and an unfinished one is thrown away. */
-async function applyErasures(unfinished: string, old: string | null): Promise<Omit<Restored, 'kept'>> {
+async function bringUpToDate(unfinished: string, old: string | null): Promise<Omit<Restored, 'kept'>> {
   using database = new DatabaseSync(unfinished)
   database.exec('pragma journal_mode = off; pragma synchronous = off; pragma secure_delete = on')
   if (old !== null) carryErasuresOver(database, old)
-  const erased = await eraseAgain(txOn(statementsOf(database), Date.now()))
+  const erased = await reconcileRestored(txOn(statementsOf(database), Date.now()))
   return { contacts: countIntact(database), erased }
 }
 
