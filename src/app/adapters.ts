@@ -41,7 +41,7 @@ export const linkActions = (
       const found = await find(tx, contact)
       if (found) await eraseContact(tx, found.number, found.email, contact.createdAt.getTime())
     })
-    await store.truncateLog()
+    await store.truncateWal()
   },
 })
 

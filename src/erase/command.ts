@@ -29,7 +29,7 @@ export async function remove(
     const refused = await ask(io, yes, traces === undefined ? unlisted : `Erase ${who(address, traces)}?`)
     if (refused !== undefined) return refused
     const erased = await database.transaction(tx => erase(tx, address), { repeatable: false })
-    if (erased !== undefined) await database.truncateLog()
+    if (erased !== undefined) await database.truncateWal()
     return erased
   })
   if (typeof erased === 'number') return erased

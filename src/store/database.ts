@@ -60,8 +60,8 @@ export interface Database {
   readonly failure: Promise<Error>
   /** Throws when there is no room for more than ends what was begun. */
   requireRoom(): void
-  /** Takes what was deleted out of the log, too. */
-  truncateLog(): Promise<void>
+  /** Empties the write-ahead log, which still holds what was deleted. */
+  truncateWal(): Promise<void>
   close(): Promise<void>
 }
 

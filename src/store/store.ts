@@ -10,7 +10,7 @@ import { sharedSecret } from './secret.ts'
 import { type Admission, admit, type Entry, entryOf, type SignupRules } from './signups.ts'
 
 /** Keeps contacts and their deliveries. What is asked of it resolves when it is synced to disk, or rejects. */
-export interface Store extends Pick<Database, 'transaction' | 'read' | 'truncateLog' | 'failure'> {
+export interface Store extends Pick<Database, 'transaction' | 'read' | 'truncateWal' | 'failure'> {
   /** Records a signup. */
   admit(signup: Signup): Promise<Admission>
   /** Whether more signups come than can be stored. To refuse one then, before `admit`, keeps the others fast. */
@@ -59,7 +59,7 @@ export async function openStore(database: Database, options: StoreOptions): Prom
   return {
     transaction: database.transaction,
     read: database.read,
-    truncateLog: database.truncateLog,
+    truncateWal: database.truncateWal,
     failure: database.failure,
     admit: signup => signups.submit(entryOf(signup)),
     isBehind: signups.isBehind,

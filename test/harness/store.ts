@@ -59,7 +59,7 @@ export function operatorOf({ store }: Pick<Config, 'store'>) {
     erase: (email: string): Promise<Traces | undefined> =>
       using(async database => {
         const traces = await database.transaction(tx => erase(tx, email), { repeatable: false })
-        if (traces !== undefined) await database.truncateLog()
+        if (traces !== undefined) await database.truncateWal()
         return traces
       }),
     release: (filter: HeldFilter, targets: SignupTargets) => using(database => release(database, filter, targets)),

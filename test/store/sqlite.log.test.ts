@@ -83,7 +83,7 @@ describe('the log of a SQLite file', () => {
     })
     for (let i = 0; i < 20; i++) await crowd(10)
     await store.transaction(tx => erase(tx, 'v-1@example.com'))
-    await store.truncateLog()
+    await store.truncateWal()
     assert.equal(isRead, false)
     await read
   })
@@ -117,7 +117,7 @@ describe('who was erased', () => {
     await crowd(100)
     const leave = async (email: string) => {
       await store.transaction(tx => erase(tx, email))
-      await store.truncateLog()
+      await store.truncateWal()
     }
     await leave('v-7@example.com')
     assert.equal(isIn(path, 'v-7@'), false)

@@ -146,7 +146,7 @@ export function connect({ url, log, timeout, clock }: PostgresOptions) {
     // A restart or a failover is temporary, and what was committed stays committed.
     failure: new Promise(() => {}),
     requireRoom() {},
-    async truncateLog() {},
+    async truncateWal() {},
     close: pool.close,
   }
   return { ...database, transaction }

@@ -58,7 +58,7 @@ function connection({ path, database }: SqliteFile, clock: () => number) {
     },
     ended: () => last,
     /** The error for the caller of the store. */
-    judged(error: unknown): unknown {
+    classifyError(error: unknown): unknown {
       if (isBug(error)) return error
       return new StoreUnavailable(
         `${isFull(error) ? 'the disk is full, or a quota is used up: ' : ''}${reasonOf(path, error)}`,
@@ -93,7 +93,7 @@ const HOLD_EVERY = 1_000
 export function sqliteDatabase({ path: given, log, clock = Date.now }: SqliteOptions): Database {
   const file = openForService(given, log)
   const { path, database } = file
-  const { statements, attempt, changes, inTurn, ended, judged } = connection(file, clock)
+  const { statements, attempt, changes, inTurn, ended, classifyError } = connection(file, clock)
   const failure = Promise.withResolvers<Error>()
   let failed: Error | undefined
   function fail(error: unknown): void {
@@ -171,7 +171,7 @@ export function sqliteDatabase({ path: given, log, clock = Date.now }: SqliteOpt
       } catch (error) {
         if (isFatal(error)) fail(error)
         if (isFull(error)) makeRoom()
-        if (!isBusy(error) || performance.now() > until) throw judged(error)
+        if (!isBusy(error) || performance.now() > until) throw classifyError(error)
         await sleep(BUSY_PAUSE)
       }
     }
@@ -224,7 +224,7 @@ export function sqliteDatabase({ path: given, log, clock = Date.now }: SqliteOpt
       }
       if (!hasRoom) throw new StoreUnavailable(`less than ${MINIMUM_FREE} bytes are free for ${path}`)
     },
-    async truncateLog() {
+    async truncateWal() {
       mustEmpty = true
       // While somebody reads, it is done later.
       await inTurn(async () => {
@@ -252,26 +252,21 @@ export function sqliteDatabase({ path: given, log, clock = Date.now }: SqliteOpt
 export function sqliteForCommand(given: string, { make = false } = {}): Database {
   const file = openForCommand(given, { make })
   const { path } = file
-  const { attempt, read, inTurn, ended, judged } = connection(file, Date.now)
-  const told = async <T>(use: () => Promise<T>): Promise<T> => {
-    try {
-      return await use()
-    } catch (error) {
-      const judgedError = judged(error)
-      if (!(judgedError instanceof StoreUnavailable) && errcodeOf(error) === 0) throw error
-      throw new OperatorError(`${path} cannot be used: ${reasonOf(path, error)}`)
-    }
-  }
+  const { attempt, read, inTurn, ended, classifyError } = connection(file, Date.now)
+  const classified = <T>(result: Promise<T>): Promise<T> =>
+    result.catch(error => {
+      throw classifyError(error)
+    })
   return {
     name: `sqlite:${path}`,
-    transaction: use => told(() => inTurn(() => attempt(use))),
-    read: use => told(() => inTurn(() => read(use))),
+    transaction: use => classified(inTurn(() => attempt(use))),
+    read: use => classified(inTurn(() => read(use))),
     failure: new Promise(() => {}),
     requireRoom() {
       if (freeFor(path) < MINIMUM_FREE)
         throw new OperatorError('less than 64 MiB are free. Make room, and run the same command again')
     },
-    async truncateLog() {
+    async truncateWal() {
       // In short tries, since nobody can write during one.
       file.database.exec('pragma busy_timeout = 100')
       for (const until = performance.now() + TRUNCATE_FOR; performance.now() < until; await sleep(REST)) {
