@@ -37,6 +37,7 @@ describe('dump and load', { concurrency: true }, () => {
     const loaded = await run(t, cwd, ['load', 'first.jsonl'], url)
     assert.deepEqual([loaded.code, loaded.stderr], [0, ''])
     assert.match(loaded.stdout, /^first\.jsonl is loaded: contact 3, delivery 3, /)
+    assert.match((await run(t, cwd, ['check'], url)).stdout, /^ok {6}database: postgres:\/\/.*^note {4}abandoned: 1 /ms)
     assert.equal((await run(t, cwd, ['dump', 'second.jsonl'], url)).code, 0)
     const again = await run(t, cwd, ['load', 'first.jsonl'], url)
     assert.deepEqual([again.code, again.stdout], [1, ''])
