@@ -14,7 +14,7 @@ import { type StoreLocation, withDatabase } from '../store/open.ts'
 import { freeFor, MINIMUM_FREE } from '../store/sqlite/open.ts'
 import { linksIn, openDestinations } from './adapters.ts'
 
-/** The event of which each mail tells. */
+/** The event that each mail is about. */
 const letters = { welcome: 'joined', invite: 'invited', confirm: 'confirmation' } as const
 
 interface CheckOptions {

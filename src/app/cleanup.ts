@@ -18,7 +18,7 @@ const LIMIT = 1_000
 const PAUSE = 200
 
 /**
- * Deletes what is over, at the start and once an hour; any number of instances may. `provider`: hand-overs that an earlier
+ * Deletes what has expired, at the start and once an hour; any number of instances may. `provider`: hand-overs that an earlier
  * provider left are moved to it, since instances are restarted one by one. Resolves when `signal` is aborted.
  */
 export async function cleanUp(
@@ -41,7 +41,7 @@ export async function cleanUp(
 
   while (!signal.aborted) {
     await once().catch(error => {
-      if (!signal.aborted) log.warn({ why: String(error) }, 'what is over was not deleted')
+      if (!signal.aborted) log.warn({ why: String(error) }, 'what has expired was not deleted')
     })
     await sleep(INTERVAL, undefined, { signal }).catch(() => {})
   }

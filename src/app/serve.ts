@@ -79,8 +79,7 @@ export const signupCommand = (url: string): string =>
 const STOPPING = ['SIGTERM', 'SIGINT'] as const
 
 /**
- * Takes the place of the earlier listeners, that of bin/waitlist.js too. There is one at every moment: otherwise a signal
- * that has come, but was not heard yet, would be lost.
+ * Replaces the earlier listeners, that of bin/waitlist.js too. The new one is added first, so that no signal is lost in between.
  */
 function listenTo(signals: readonly NodeJS.Signals[], listener: (signal: NodeJS.Signals) => void): void {
   for (const signal of signals) {

@@ -25,7 +25,7 @@ export interface Running {
 const OUTBOUND_GRACE = 5_000
 /** Visitors who still wait are refused now: their signup, or its outcome, could not be stored. */
 const ANSWER_DEADLINE = 6_500
-/** The database is no longer waited for. Nobody was told that what it still owes is stored. */
+/** The database is no longer waited for: what it has not stored was not acknowledged. */
 const STORE_DEADLINE = 8_500
 
 /**

@@ -6,7 +6,7 @@ import { LINKS_SECRET } from '../confirm/token.ts'
 import { eventWorker } from '../delivery/events.ts'
 import { handover } from '../delivery/handover.ts'
 import { openDomains } from '../holds/domains.ts'
-import { holdReasons } from '../holds/store.ts'
+import { decideHolds } from '../holds/store.ts'
 import { openServer } from '../http/server.ts'
 import { invitationRoute } from '../invite/route.ts'
 import { languagesOf, readMessages } from '../messages/languages.ts'
@@ -51,7 +51,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   const store = await openStore(await openDatabase(config.store, log), {
     targets: signupTargets,
     trackSources,
-    holdReasons: holds && holdReasons(holds),
+    holdReasons: holds && decideHolds(holds),
     telemetry,
   })
   await using opened = new AsyncDisposableStack()

@@ -130,7 +130,7 @@ export function worker<Result extends Creation | DeliveryResult>(lane: Lane<Resu
     log.warn({ ...last, deliveries }, 'deliveries failed and are tried again'),
   )
   const reportUnclaimed = summary<unknown>((polls, error) =>
-    log.error({ destination, polls, why: String(error) }, 'the outbox does not work'),
+    log.error({ destination, polls, why: String(error) }, 'deliveries cannot be claimed'),
   )
 
   /**

@@ -11,7 +11,7 @@ import { type HoldRules, hasLink } from './rules.ts'
  * Why new signups are held, each with those before it in the batch; the worst reason counts. Batches that are stored at the same
  * time, which there are on PostgreSQL alone, do not see each other, so a burst passes the limit by all that is in them.
  */
-export const holdReasons =
+export const decideHolds =
   ({ above, suspicious }: HoldRules): HoldReasons =>
   async (tx, entries) => {
     const mailboxes = suspicious ? await knownMailboxes(tx, entries) : new Set<string>()

@@ -10,7 +10,7 @@ export interface Call {
   readonly body?: unknown
   /** Whether it changes nothing, however it ends; by default, whether it is a GET. */
   readonly safe?: boolean
-  /** What must not be in the log, beside the values of the headers. */
+  /** Kept out of the log, like the values of the headers. */
   readonly secrets?: readonly string[]
   /** Ends the call; see `deadline`. */
   readonly signal: AbortSignal

@@ -67,11 +67,11 @@ export const klaviyo: Vendor<typeof settings> = {
 
   notify({ id, name, contact: { email, providerId, source }, code }, api) {
     // With an id, an address would be written into the profile.
-    const whom = providerId ? { id: providerId, attributes: {} } : { attributes: { email } }
+    const person = providerId ? { id: providerId, attributes: {} } : { attributes: { email } }
     const attributes = {
       properties: { ...source, code },
       metric: { data: { type: 'metric', attributes: { name } } },
-      profile: { data: { type: 'profile', ...whom } },
+      profile: { data: { type: 'profile', ...person } },
       unique_id: id,
     }
     return post(api, 'create an event', '/events', { type: 'event', attributes })

@@ -76,7 +76,7 @@ interface ContactEvent {
 
 /** "This contact was invited": created in the transaction that invites it. */
 export interface Invitation {
-  /** What the owner's app lets them in by: 128 random bits in base64url, 22 characters, unique. */
+  /** The code that the owner's app redeems: 128 random bits in base64url, 22 characters. */
   readonly code: string
   readonly at: Date
   /** The name of its event. */

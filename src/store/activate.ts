@@ -19,7 +19,7 @@ interface Beginning {
   readonly destinations: readonly string[]
 }
 
-/** How a contact begins that nothing keeps back. */
+/** Where a contact starts that no rule holds. */
 export function beginningOf({ eventName, provider, destinations, confirmation }: SignupTargets): Beginning {
   if (confirmation !== null)
     return { state: 'unconfirmed', eventName: null, kind: 'confirmation', destinations: [confirmation] }
@@ -28,8 +28,8 @@ export function beginningOf({ eventName, provider, destinations, confirmation }:
 }
 
 /**
- * Lets contacts go on that were kept back, as new signups do. Those that are not in the state any more stay as they are.
- * Returns the numbers of the others.
+ * Moves contacts on that were kept back, to where a new signup starts now. Those that have left the state stay as they are.
+ * Returns the numbers of those that were moved.
  */
 export async function activate(
   tx: Tx,

@@ -32,7 +32,7 @@ export async function forEachPage(
     // Apart from the change, since it needs no lock.
     const numbers = await database.read(tx => page(tx, above, limit))
     if (numbers.length === 0) break
-    // What a lost answer did cannot be told from what somebody else did.
+    // After a lost answer, our own change looks like that of another operator.
     changed += await database.transaction(tx => change(tx, numbers), { repeatable: false })
     above = numbers.at(-1)!
     await sleep(REST)

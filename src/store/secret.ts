@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Tx } from './database.ts'
 
-/** Undefined: nobody has made it yet. */
+/** Undefined: it has not been made yet. */
 export async function secretOf(tx: Tx, name: string): Promise<string | undefined> {
   const [row] = await tx.all<{ value: string }>('select value from secret where name = $1', [name])
   return row?.value

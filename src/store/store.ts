@@ -9,7 +9,7 @@ import { claim, type Delivery, moveHandovers, type Settled, type Settlement, set
 import { sharedSecret } from './secret.ts'
 import { type Admission, admit, type Entry, entryOf, type SignupRules } from './signups.ts'
 
-/** Keeps contacts and their deliveries. What is asked of it resolves when it is synced to disk, or rejects. */
+/** Keeps contacts and their deliveries. Each call resolves once its work is synced to disk, or rejects. */
 export interface Store extends Pick<Database, 'transaction' | 'read' | 'truncateWal' | 'failure'> {
   /** Records a signup. */
   admit(signup: Signup): Promise<Admission>

@@ -1,6 +1,6 @@
 import type { Config } from '../../src/config/load.ts'
 import { erase, type Traces, tracesOf } from '../../src/erase/store.ts'
-import { discard, type HeldFilter, holdReasons, release } from '../../src/holds/store.ts'
+import { decideHolds, discard, type HeldFilter, release } from '../../src/holds/store.ts'
 import { type ImportOptions, type ImportRow, importContacts } from '../../src/import/store.ts'
 import { countInvitable, type InvitationTargets, invitationOf, invite } from '../../src/invite/store.ts'
 import type { SignupTargets } from '../../src/store/activate.ts'
@@ -27,7 +27,7 @@ export async function storeAt(place: string | StoreLocation, options: StoreAtOpt
   return openStore(database, {
     targets,
     trackSources,
-    holdReasons: holds && holdReasons(holds),
+    holdReasons: holds && decideHolds(holds),
     ...(options.bounds && { bounds: options.bounds }),
   })
 }

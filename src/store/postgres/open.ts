@@ -8,7 +8,7 @@ const STATEMENT = 2_500
 /** The same for a command, for which no visitor waits. */
 const COMMAND_STATEMENT = 60_000
 /** Milliseconds that opening waits for the database, which may have been started at the same time. */
-const PATIENCE = 15_000
+const OPEN_TIMEOUT = 15_000
 /** The number of our advisory lock: "waitlist" in ASCII. */
 const LOCK = '8602272712010330996'
 
@@ -25,7 +25,9 @@ interface PostgresOptions {
  */
 export function postgresDatabase(options: PostgresOptions): Promise<Database> {
   const database = connect({ ...options, timeout: STATEMENT })
-  return prepared(database, () => database.transaction(tx => prepareSchema(tx, database.name), { retryFor: PATIENCE }))
+  return prepared(database, () =>
+    database.transaction(tx => prepareSchema(tx, database.name), { retryFor: OPEN_TIMEOUT }),
+  )
 }
 
 /**

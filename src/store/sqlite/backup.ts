@@ -95,7 +95,7 @@ function bringLogIn(path: string): void {
   }
 }
 
-/** Nobody has this file yet, and an unfinished one is thrown away. */
+/** The file is not in use yet, and an unfinished one is deleted. */
 async function bringUpToDate(unfinished: string, old: string | null): Promise<Omit<Restored, 'kept'>> {
   using database = new DatabaseSync(unfinished)
   database.exec('pragma journal_mode = off; pragma synchronous = off; pragma secure_delete = on')

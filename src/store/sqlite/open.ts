@@ -198,7 +198,7 @@ export function requireOurs(database: DatabaseSync, path: string): 'empty' | 'ou
   )
 }
 
-/** What root makes belongs to the owner of the folder, as whom the service runs. */
+/** A file that root makes is given to the owner of the folder, who runs the service. */
 export function giveToOwner(path: string): void {
   if (process.geteuid?.() !== 0) return
   const { uid, gid } = statSync(dirname(path))

@@ -75,7 +75,7 @@ function shorten(how: Checkpoint): number {
     last = checkpoint('passive')
   }
   if (last.log > last.checkpointed) syncDatabase()
-  // Somebody who reads keeps the log from being copied. Restart would wait for them with the lock of writers.
+  // A reader keeps the log from being copied. Restart would wait for it while it holds the write lock.
   const advances = last.checkpointed > before
   const isAnew = how !== 'passive' && advances && checkpoint(how).busy === 0
   if (isAnew || last.checkpointed === last.log) touch.run()
