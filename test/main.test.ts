@@ -37,6 +37,9 @@ describe('the command line', { concurrency: true }, () => {
     [['export', 'extra'], /too many arguments/],
     [['list', '--limit', '10001'], /At most 10,000; waitlist export has no limit/],
     [['show', 'ada'], /It must be an email address/],
+    [['restore'], /Name the backup/],
+    [['invite'], /Give addresses/],
+    [['deliveries', 'replay'], /Give the numbers/],
     [['list', '--state', 'gone'], /Allowed choices are/],
   ]
   test('what is mistyped is refused with the nearest that there is, and no service starts', async t => {

@@ -8,6 +8,7 @@ import { temporaryFolder } from '../harness/folder.ts'
 
 /** Logs many lines at once, one more on input, and a fatal one at the end of its input. */
 const codeOf = (count: number) => `
+import { pbkdf2 } from 'node:crypto'
 const { openLog } = await import('${new URL('../../src/app/log.ts', import.meta.url)}')
 const log = openLog('info')
 for (let i = 0; i < ${count}; i++) log.info({ i })
@@ -16,9 +17,12 @@ process.stdin.on('data', () => {
   log.info({ more: true })
   log.flush(() => process.stderr.write('flushed'))
 }).once('end', () => {
+  // Nothing is written by the one thread that there is.
+  pbkdf2('', '', 10_000_000, 64, 'sha512', () => {})
   log.fatal({ last: true })
   process.kill(process.pid, 'SIGKILL')
 })`
+const env = { ...process.env, UV_THREADPOOL_SIZE: '1' }
 const run = (count: number) => [process.execPath, '--input-type=module', '-e', codeOf(count)]
 /** Several times what may wait. */
 const COUNT = 30_000
@@ -30,7 +34,7 @@ const linesIn = (text: string) =>
 
 test('nothing is missing of a log that is written, not even where the process kills itself after a fatal line', async t => {
   const file = join(temporaryFolder(t), 'log')
-  const child = spawn('sh', ['-c', 'exec "$@" > "$0"', file, ...run(1_000)], { stdio: ['pipe', 'ignore', 'pipe'] })
+  const child = spawn('sh', ['-c', 'exec "$@" > "$0"', file, ...run(1_000)], { stdio: ['pipe', 'ignore', 'pipe'], env })
   await once(child.stderr, 'data')
   child.stdin.end()
   assert.deepEqual(await once(child, 'close'), [null, 'SIGKILL'])
@@ -48,7 +52,7 @@ test('where a log cannot be written its lines wait, up to a bound, and the proce
   // 4 KiB at most, within a line.
   const start = async () => {
     const limit = 'ulimit -S -f 8 && exec "$@" > "$0"'
-    const child = spawn('sh', ['-c', limit, file, ...run(COUNT)], { stdio: ['pipe', 'ignore', 'pipe'] })
+    const child = spawn('sh', ['-c', limit, file, ...run(COUNT)], { stdio: ['pipe', 'ignore', 'pipe'], env })
     t.after(() => child.kill('SIGKILL'))
     await once(child.stderr, 'data')
     assert.equal(statSync(file).size, 4096)
