@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ContactState } from '../signup/contact.ts'
 import { emailKey } from '../signup/contact.ts'
-import { type ContactFilter, conditionsOf } from './contacts.ts'
+import { type ContactFilter, conditionsOf, lastNumber } from './contacts.ts'
 import type { Database, Tx } from './database.ts'
 
 /** Changes of many rows while signups go on: in short transactions with rests in between. */
@@ -55,10 +55,10 @@ export async function changeContacts(
   most?: number,
 ): Promise<Changed> {
   const { addresses, state } = filter
-  const { upTo, missing } = await database.read(async tx => {
-    const [last] = await tx.all<{ number: number }>('select coalesce(max(number), 0) as number from contact')
-    return { upTo: last!.number, missing: addresses === undefined ? [] : await notIn(tx, state, addresses) }
-  })
+  const { upTo, missing } = await database.read(async tx => ({
+    upTo: await lastNumber(tx),
+    missing: addresses === undefined ? [] : await notIn(tx, state, addresses),
+  }))
   const page: Steps['page'] = async (tx, above, limit) => {
     const { where, values } = conditionsOf({ ...filter, above, upTo }, tx.dialect)
     const rows = await tx.all<{ number: number }>(

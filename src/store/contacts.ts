@@ -122,16 +122,19 @@ const PAGE = 1_000
  * store between two pages: a contact is as it was when its page was read.
  */
 export async function* contactPages(read: Database['read'], filter: ContactFilter): AsyncGenerator<readonly Contact[]> {
-  const upTo = await read(async tx => {
-    const [row] = await tx.all<{ number: number }>('select coalesce(max(number), 0) as number from contact')
-    return row!.number
-  })
+  const upTo = await read(lastNumber)
   for (let above = 0; ; ) {
     const rows = await read(tx => select(tx, { ...filter, above, upTo }, 'asc', PAGE))
     yield rows.map(contactOf)
     if (rows.length < PAGE) return
     above = rows.at(-1)!.number
   }
+}
+
+/** That of the contact that was added last; 0: there is none. */
+export async function lastNumber(tx: Tx): Promise<number> {
+  const [row] = await tx.all<{ number: number }>('select coalesce(max(number), 0) as number from contact')
+  return row!.number
 }
 
 /** Those that were added last, the last one first. */
@@ -157,18 +160,18 @@ function select(tx: Tx, which: Which, order: 'asc' | 'desc', limit: number) {
 export function conditionsOf(which: Which, { among }: Dialect) {
   const { search, since, until, state, reason, source, addresses, above, upTo } = which
   const values: Value[] = []
-  const given = (value: Value) => `$${values.push(value)}`
-  const pattern = (text: string) => `lower(${given(`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`)}) escape '\\'`
+  const bind = (value: Value) => `$${values.push(value)}`
+  const pattern = (text: string) => `lower(${bind(`%${text.replaceAll(/[\\%_]/g, '\\$&')}%`)}) escape '\\'`
   const conditions = [
-    above !== undefined && `contact.number > ${given(above)}`,
-    upTo !== undefined && `contact.number <= ${given(upTo)}`,
-    since !== undefined && `contact.created_at >= ${given(since.getTime())}`,
-    until !== undefined && `contact.created_at < ${given(until.getTime())}`,
+    above !== undefined && `contact.number > ${bind(above)}`,
+    upTo !== undefined && `contact.number <= ${bind(upTo)}`,
+    since !== undefined && `contact.created_at >= ${bind(since.getTime())}`,
+    until !== undefined && `contact.created_at < ${bind(until.getTime())}`,
     // Not a parameter, so that the index on that state is used.
     state !== undefined && `contact.state = '${state}'`,
-    reason !== undefined && `contact.reason = ${given(reason)}`,
-    addresses !== undefined && among('contact.email_key', given(addresses.map(emailKey))),
-    source !== undefined && `contact.source_label = ${given(source)}`,
+    reason !== undefined && `contact.reason = ${bind(reason)}`,
+    addresses !== undefined && among('contact.email_key', bind(addresses.map(emailKey))),
+    source !== undefined && `contact.source_label = ${bind(source)}`,
     search !== undefined &&
       `(contact.email_key like ${pattern(search)} or lower(contact.name) like ${pattern(search)})`,
   ].filter(each => each !== false)

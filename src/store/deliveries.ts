@@ -80,16 +80,16 @@ export async function listDeliveries(
   limit: number,
 ): Promise<readonly (DeliveryRecord & { readonly email: string })[]> {
   const values: Value[] = []
-  const given = (value: Value) => `$${values.push(value)}`
+  const bind = (value: Value) => `$${values.push(value)}`
   const conditions = [
     // Not a parameter, so that the index on that state is used.
     state !== undefined && `delivery.state = '${state}'`,
-    destination !== undefined && `destination = ${given(destination)}`,
+    destination !== undefined && `destination = ${bind(destination)}`,
   ].filter(each => each !== false)
   const where = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`
   const rows = await tx.all<RecordRow & Pick<ContactRow, 'email'>>(
     `select id, email, ${RECORD_COLUMNS} from delivery join contact on contact.number = delivery.contact${where}` +
-      ` order by delivery.number desc limit ${given(limit)}`,
+      ` order by delivery.number desc limit ${bind(limit)}`,
     values,
   )
   return rows.map(row => ({ ...recordOf(row), email: row.email }))
@@ -115,12 +115,12 @@ export async function replay(tx: Tx, numbers: readonly number[]): Promise<readon
 /** The same for all that were abandoned, in short steps, so that signups do not wait. Returns how many there were. */
 export const replayAbandoned = (database: Database, destination: string | undefined): Promise<number> => {
   const which = `state = 'abandoned' ${destination === undefined ? '' : 'and destination = $3'}`
-  const given = destination === undefined ? [] : [destination]
+  const values = destination === undefined ? [] : [destination]
   return forEachPage(database, {
     page: async (tx, above, limit) => {
       const rows = await tx.all<{ number: number }>(
         `select number from delivery where number > $1 and ${which} order by number limit $2`,
-        [above, limit, ...given],
+        [above, limit, ...values],
       )
       return rows.map(({ number }) => number)
     },

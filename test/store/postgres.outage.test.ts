@@ -211,13 +211,13 @@ for (const code of ['40P01', '40001', '25P03', '55P03']) {
   })
 }
 
-test('what is told of a bug has no name and no address in it', async t => {
+test('the error of a bug has no name and no address in it', async t => {
   const { store, url } = await opened(t)
   await server.run(url, "alter table contact add constraint never check (name <> 'Wilhelmina') not valid")
   await assert.rejects(store.admit(signup('Wilhelmina', 'somebody@example.com')), (error: Error) => {
-    const told = `${inspect(error, { depth: null, showHidden: true })} ${JSON.stringify(error)}`
-    assert.doesNotMatch(told, /Wilhelmina|somebody/)
-    assert.match(told, /violates check constraint "never"/)
+    const text = `${inspect(error, { depth: null, showHidden: true })} ${JSON.stringify(error)}`
+    assert.doesNotMatch(text, /Wilhelmina|somebody/)
+    assert.match(text, /violates check constraint "never"/)
     return !(error instanceof StoreUnavailable)
   })
 })

@@ -13,8 +13,8 @@ const LONGEST_PAUSE = 250
 const TRANSACTION = 6_000
 
 /**
- * Begins a transaction and returns the time. Each sets what it relies on, since PgBouncer passes nothing else on: timeouts on
- * the server, so that a statement that nobody waits for any more holds no locks.
+ * The text that begins a transaction and returns the time. It sets what the transaction relies on, since PgBouncer passes no
+ * other settings on: timeouts on the server, so that a statement that nobody waits for any more holds no locks.
  */
 function beginning(mode: string, timeout: number, more: string): string {
   const settings = {
@@ -48,8 +48,8 @@ const dialect: Dialect = {
 function txOn(query: Query, now: number, again: boolean): Tx {
   function insert(table: string, rows: readonly Row[], ending: string) {
     const columns = Object.keys(rows[0]!).join(', ')
-    const given = `select ${columns} from json_populate_recordset(null::${table}, $1::json)`
-    return query(`insert into ${table} (${columns}) ${given} ${ending}`, [JSON.stringify(rows)])
+    const values = `select ${columns} from json_populate_recordset(null::${table}, $1::json)`
+    return query(`insert into ${table} (${columns}) ${values} ${ending}`, [JSON.stringify(rows)])
   }
   return {
     dialect,
@@ -91,6 +91,8 @@ interface Retries {
 export function connect({ url, log, timeout, clock }: PostgresOptions) {
   const pool = poolOf(url, timeout)
   const readTimeout = Math.max(LONG_READ, timeout)
+  const toWrite = beginning('read committed', timeout, SYNCED)
+  const toRead = beginning('repeatable read read only', readTimeout, NOT_COMPILED)
   const logFailure = summary<Error>((failures, { message }) =>
     log.warn({ why: message, failures }, 'the database cannot be used'),
   )
@@ -110,7 +112,7 @@ export function connect({ url, log, timeout, clock }: PostgresOptions) {
       let isCommitting = false
       try {
         return await pool.use(async query => {
-          const now = await begin(query, beginning('read committed', timeout, SYNCED))
+          const now = await begin(query, toWrite)
           const begun = performance.now()
           const result = await use(txOn(query, now, again))
           if (repeatable && performance.now() - begun > TRANSACTION)
@@ -138,7 +140,7 @@ export function connect({ url, log, timeout, clock }: PostgresOptions) {
     read: use =>
       pool.use(async query => {
         const longer: Query = (text, values) => query(text, values, readTimeout)
-        const now = await begin(longer, beginning('repeatable read read only', readTimeout, NOT_COMPILED))
+        const now = await begin(longer, toRead)
         const result = await use(txOn(longer, now, false))
         await query('commit')
         return result

@@ -1,7 +1,7 @@
-import { type Log, OperatorError } from '../../config/operator.ts'
+import { OperatorError } from '../../config/operator.ts'
 import type { Database, Tx } from '../database.ts'
 import { postgresSchema, requireKnownSchema, SCHEMA_VERSION } from '../open.ts'
-import { connect } from './database.ts'
+import { connect, type PostgresOptions } from './database.ts'
 
 /** Milliseconds for one statement. Short enough for a second try, since the first may wait for a server that is gone. */
 const STATEMENT = 2_500
@@ -12,18 +12,12 @@ const OPEN_TIMEOUT = 15_000
 /** The number of our advisory lock: "waitlist" in ASCII. */
 const LOCK = '8602272712010330996'
 
-interface PostgresOptions {
-  readonly url: string
-  readonly log: Pick<Log, 'warn'>
-  readonly clock?: (() => number) | undefined
-}
-
 /**
  * The database of a running service: any number of instances share it.
  *
  * @throws {OperatorError} when it cannot be reached or used as it is.
  */
-export function postgresDatabase(options: PostgresOptions): Promise<Database> {
+export function postgresDatabase(options: Omit<PostgresOptions, 'timeout'>): Promise<Database> {
   const database = connect({ ...options, timeout: STATEMENT })
   return prepared(database, () =>
     database.transaction(tx => prepareSchema(tx, database.name), { retryFor: OPEN_TIMEOUT }),
