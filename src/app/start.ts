@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import { openChallenge } from '../challenges/index.ts'
 import { type Config, version } from '../config/load.ts'
-import { OperatorError } from '../config/operator.ts'
 import { LINKS_SECRET } from '../confirm/token.ts'
 import { eventWorker } from '../delivery/events.ts'
 import { handover } from '../delivery/handover.ts'
@@ -56,11 +55,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
   })
   await using opened = new AsyncDisposableStack()
   opened.defer(store.close)
-  const secret = (name: string) =>
-    store.secret(name).catch((error: Error) => {
-      throw new OperatorError(`a key could not be kept in the database: ${error.message}`)
-    })
-  const linksSecret = await secret(LINKS_SECRET)
+  const linksSecret = await store.secret(LINKS_SECRET)
   const destinations = await openDestinations(config, linksIn(config, linksSecret))
   opened.defer(destinations.close)
   const provider = telemetry === null ? destinations.provider : telemetry.counted(destinations.provider)
@@ -121,7 +116,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     join: visits.join,
     limiter: config.store.kind === 'postgres' ? sharedLimiter(quota, store, log) : memoryLimiter(quota),
     challengeLimiter: challengeLimiter(config),
-    challenge: await openChallenge(config.challenge, secret, log),
+    challenge: await openChallenge(config.challenge, store.secret, log),
     links: linkActions(store, linksSecret, config, wakeAll),
     accepts: domains?.accepts ?? null,
     signal: outbound.signal,
