@@ -44,18 +44,3 @@ export function summary<Details>(line: (count: number, last: Details) => void): 
     else timer ??= setTimeout(flush, quietUntil - performance.now()).unref()
   }
 }
-
-/**
- * Keeps a recurring failure from filling the log. The function it returns says whether a line may be written now: the
- * first time, and then once `quiet` milliseconds have passed since the last line. Callers that report how often
- * something happened keep their own count.
- */
-export function throttle(quiet: number): () => boolean {
-  let quietUntil = Number.NEGATIVE_INFINITY
-  return () => {
-    const now = performance.now()
-    if (now < quietUntil) return false
-    quietUntil = now + quiet
-    return true
-  }
-}

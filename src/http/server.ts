@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import { createServer as createSecureServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { throttle } from '../config/operator.ts'
+import { summary } from '../config/operator.ts'
 import { clientAddresses } from './client-address.ts'
 import type { HttpSettings, Parts } from './context.ts'
 import {
@@ -37,8 +37,6 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void
 const GRACE = 7_000
 /** Milliseconds. Connections become idle one after the other. */
 const SWEEP_INTERVAL = 50
-/** Milliseconds between two lines in the log. */
-const QUIET = 10_000
 
 /**
  * Starts to listen. Requests are answered from then on.
@@ -88,8 +86,9 @@ function boundConnections({ proxies }: HttpSettings, { log }: Parts) {
   const clients = new Map<string, number>()
   const open = new Set<Socket>()
   const clientOf = clientAddresses(proxies).ofConnection
-  const mayLog = throttle(QUIET)
-  let refused = 0
+  const logRefused = summary<Socket>(refused =>
+    log.warn({ refused, open: open.size, clients: clients.size }, 'connections are refused: too many are open'),
+  )
 
   function accept(socket: Socket): void {
     const { remoteAddress } = socket
@@ -111,10 +110,7 @@ function boundConnections({ proxies }: HttpSettings, { log }: Parts) {
 
   function refuse(socket: Socket): void {
     socket.destroy()
-    refused++
-    if (!mayLog()) return
-    log.warn({ refused, open: open.size, clients: clients.size }, 'connections are refused: too many are open')
-    refused = 0
+    logRefused(socket)
   }
 
   return {

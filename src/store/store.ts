@@ -23,7 +23,7 @@ export interface Store extends Pick<Database, 'transaction' | 'read' | 'truncate
   counts(): Promise<Counts>
   /** A random value that all instances share. */
   secret(name: string): Promise<string>
-  /** Resolves when a signup could be stored now: something was written within the last second. */
+  /** Resolves when a signup could be stored now. */
   check(): Promise<void>
   /** Refuses everything that waits, and everything that comes, since a stop cannot wait any longer. */
   refuse(): void
@@ -35,9 +35,6 @@ interface StoreOptions extends SignupRules {
   readonly bounds?: Partial<BatchBounds>
   readonly telemetry?: Pick<Telemetry, 'countCommit'> | null
 }
-
-/** Milliseconds for which a check is good. */
-const CHECKED = 1_000
 
 export async function openStore(database: Database, options: StoreOptions): Promise<Store> {
   const { targets, telemetry } = options
@@ -53,7 +50,6 @@ export async function openStore(database: Database, options: StoreOptions): Prom
     return admissions
   }, bounds)
   const settlements = batches<Settled, boolean>(all => database.transaction(tx => settle(tx, all, targets)), bounds)
-  let checkedAt = Number.NEGATIVE_INFINITY
   let closed: Promise<void> | undefined
 
   return {
@@ -70,11 +66,7 @@ export async function openStore(database: Database, options: StoreOptions): Prom
     settle: (delivery, settlement) => settlements.submit({ delivery, settlement }),
     counts: shared(() => database.read(countAll)),
     secret: name => database.transaction(tx => sharedSecret(tx, name)),
-    check: shared(async () => {
-      if (performance.now() - checkedAt < CHECKED) return
-      await write(database)
-      checkedAt = performance.now()
-    }),
+    check: shared(() => write(database)),
     refuse() {
       signups.refuse()
       settlements.refuse()
