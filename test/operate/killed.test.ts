@@ -114,7 +114,7 @@ forEachEngine('killed again and again', place => {
     let killed = 0
     for (let i = 0; i < KILLS; i++) {
       const importing = start()
-      await Promise.race([wait(500 + random() * 1_500), importing.exited])
+      await Promise.race([wait(300 + random() * 900), importing.exited])
       importing.process.kill('SIGKILL')
       if ((await importing.exited) === null) killed++
     }
