@@ -43,20 +43,23 @@ test(`${FAULTS} file system calls fail, once or from then on: nothing acknowledg
   await first.end('SIGKILL')
 
   const pick = <T>(from: readonly T[]): T => from[Math.floor(fixture.random() * from.length)]!
-  const calls = new Map<string | null, readonly string[]>()
+  const traces = new Map<string | null, { readonly calls: readonly string[]; readonly started: number }>()
   for (const before of [null, earlier]) {
     const trial = openTrial(fixture, before)
     const program = await fixture.start({}, { cwd: trial.folder, through: traced(trial.folder) })
+    const started = callsIn(trial.folder).length
     await trial.signUp(program)
     assert.equal(await program.end('SIGTERM'), 0)
-    calls.set(before, callsIn(trial.folder))
+    traces.set(before, { calls: callsIn(trial.folder), started })
   }
   const faults = Array.from({ length: FAULTS }, (): Fault => {
     const before = pick([null, earlier])
-    const made = calls.get(before)!
-    const at = Math.floor(fixture.random() * made.length)
-    const call = made[at]!
-    const nth = made.slice(0, at + 1).filter(each => each === call).length
+    const { calls, started } = traces.get(before)!
+    // Most calls are those of the start.
+    const first = pick([0, started])
+    const at = first + Math.floor(fixture.random() * (calls.length - first))
+    const call = calls[at]!
+    const nth = calls.slice(0, at + 1).filter(each => each === call).length
     const possible = (Object.keys(answers) as Fault['answer'][]).filter(answer =>
       answer === 'a short write' ? call === 'pwrite64' : answer === 'EIO' || needsRoom.has(call),
     )
