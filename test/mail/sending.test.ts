@@ -72,6 +72,11 @@ describe('what the answer of the server means', { concurrency: 8 }, () => {
     const nobody = mailing(t, { host: '127.0.0.1', port: await freePort() })
     const outcome = await nobody.deliver(joined(), running)
     assert.ok('why' in outcome && /ECONNREFUSED/.test(outcome.why), JSON.stringify(outcome))
+    const leaving = await startMailServer(t, {
+      deed: moment => (moment === 'greeting' ? client => void client.end() : null),
+    })
+    assert.notEqual((await mailing(t, leaving).deliver(joined(), running)).is, 'delivered')
+    assert.equal(leaving.count('greeting'), 1, 'it is tried again by us alone')
     const server = await startMailServer(t, { deed: moment => (moment === 'the end' ? hang : null) })
     const destination = mailing(t, server)
     const stop = new AbortController()

@@ -59,6 +59,7 @@ forEachEngine('alerts', place => {
     await store.admit(signup('Ada', 'ada@example.com'))
     const instances = [open(), open(), open()]
     const change = instances.map(each => each.watch(watched))
+    pass(60_000)
     await Promise.all(change.map(each => each('misconfigured', 'answered with 401')))
     pass(300_000)
     await Promise.all(change.map(each => each(null, '')))

@@ -1,4 +1,14 @@
-import { check, create, createFor, createInDoubt, notify, notifyAbout, remove, vendorTable } from './table.ts'
+import {
+  check,
+  create,
+  createFor,
+  createInDoubt,
+  notify,
+  notifyAbout,
+  remove,
+  removeFor,
+  vendorTable,
+} from './table.ts'
 
 const CREATE = 'POST /api/v1/contacts/create'
 const SEND = 'POST /api/v1/events/send'
@@ -49,6 +59,7 @@ vendorTable(
     ['a refused event', notify, [[SEND, failed(400, 'eventName is required')]], 'refused'],
     ['a removal', remove, [[DELETE, { email }, ok()]], { is: 'removed' }],
     ['a removal of nobody', remove, [[DELETE, failed(404, 'Contact not found.')]], { is: 'absent' }],
+    ['a removal of what is no address asks nobody', removeFor('..'), [], { is: 'absent' }],
     ['a check', check, [['GET /api/v1/api-key', ok({ teamName: 'Example' })]], null],
     ['a check of a wrong key', check, [['GET /api/v1/api-key', failed(401, 'Invalid API key')]], /Invalid API key/],
   ],

@@ -39,7 +39,11 @@ export const notifyAbout =
     const event = { kind: 'joined', id: EVENT, name: 'waitlist.joined', at, code } as const
     return automation!.deliver({ ...event, contact: { ...ada, ...more } }, never)
   }
-export const remove: Act = provider => provider.remove(ada.email, never)
+export const removeFor =
+  (email: string): Act =>
+  provider =>
+    provider.remove(email, never)
+export const remove = removeFor(ada.email)
 export const check: Act = provider => provider.check(never)
 
 /** A request of ours, as "GET /path?query", with its body if that matters, and how it is answered. */
