@@ -22,20 +22,15 @@ export const challengeLimiter = ({ quota: { limit, window } }: Pick<Config, 'quo
 export const linksIn = ({ baseUrl, tls, port }: Pick<Config, 'baseUrl' | 'tls' | 'port'>, secret: string): Links =>
   linksOf(baseUrl ?? `${tls === null ? 'http' : 'https'}://localhost:${port}`, secret)
 
-/** What these links do. `wake`: a confirmed contact has deliveries. */
+/** What these links do. The deliveries of a contact that confirms are found by the next poll. */
 export const linkActions = (
   store: Store,
   secret: string,
   { signupTargets }: Pick<Config, 'signupTargets'>,
-  wake: () => void,
 ): LinkActions => ({
   secret,
   find: contact => store.transaction(tx => find(tx, contact)),
-  async confirm(contact) {
-    const confirmed = await store.transaction(tx => confirm(tx, contact, signupTargets))
-    if (confirmed === 'now') wake()
-    return confirmed
-  },
+  confirm: contact => store.transaction(tx => confirm(tx, contact, signupTargets)),
   async leave(contact) {
     await store.transaction(async tx => {
       const found = await find(tx, contact)

@@ -106,9 +106,6 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     adminOrigin = admin.origin
     opened.defer(admin.close)
   }
-  const wakeAll = () => {
-    for (const each of workers) each.wake()
-  }
   const service = {
     version,
     languages: languagesOf(messagesFile === null ? new Map() : readMessages(messagesFile)),
@@ -117,7 +114,7 @@ export async function start(config: Config, log: Logger): Promise<Service> {
     limiter: config.store.kind === 'postgres' ? sharedLimiter(quota, store, log) : memoryLimiter(quota),
     challengeLimiter: challengeLimiter(config),
     challenge: await openChallenge(config.challenge, store.secret, log),
-    links: linkActions(store, linksSecret, config, wakeAll),
+    links: linkActions(store, linksSecret, config),
     accepts: domains?.accepts ?? null,
     signal: outbound.signal,
     log,
