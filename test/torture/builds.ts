@@ -7,7 +7,7 @@ import { temporaryFolder } from '../harness/folder.ts'
 /** A change of a file below `src/`. */
 interface Edit {
   readonly file: string
-  readonly from: string
+  readonly from: string | RegExp
   readonly to: string
 }
 
@@ -68,14 +68,15 @@ export const broken: Readonly<Record<string, readonly Edit[]>> = {
 }
 
 /** The same promises, with checkpoints many times as often. */
-export const shortLog = [
-  { file: 'store/sqlite/database.ts', from: 'const LOOK_EVERY = 50\n', to: 'const LOOK_EVERY = 5\n' },
-  {
-    file: 'store/sqlite/database.ts',
-    from: 'const WORTHWHILE = 250\nconst HOLD = 8_000\n',
-    to: 'const WORTHWHILE = 20\nconst HOLD = 60\n',
-  },
-]
+export const shortLog: readonly Edit[] = [
+  ['LOOK_EVERY', 5],
+  ['WORTHWHILE', 20],
+  ['HOLD', 60],
+].map(([name, value]) => ({
+  file: 'store/sqlite/database.ts',
+  from: new RegExp(`(?<=const ${name} = )[\\d_]+`),
+  to: String(value),
+}))
 
 /** A disk that takes 500 rows a second, so that this machine is not the limit. */
 export const slowDisk = [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { isSlow, noStrace, skipSlow } from '../harness/environment.ts'
-import { broken, changedCopy, shortLog } from './builds.ts'
+import { broken, changedCopy, shortLog, slowDisk } from './builds.ts'
 import { Disk, losses } from './disk.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 import { assertPromised, type Call, Promised, runTraced, writeDisk } from './trace.ts'
@@ -56,6 +56,10 @@ test('whenever the power fails, and whatever the disk loses of what was not sync
     assertPromised(path, promised, where)
   }
   t.diagnostic(`${looks} disks of ${calls.length} calls`)
+})
+
+test('the builds of these tests can still be made', t => {
+  for (const edits of [...Object.values(broken), shortLog, slowDisk]) changedCopy(t, edits)
 })
 
 for (const [what, edits] of Object.entries(broken)) {
