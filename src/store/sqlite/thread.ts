@@ -49,7 +49,7 @@ writer.exec(
     ' pragma checkpoint_fullfsync = on',
 )
 
-const checkpoint = (how: Checkpoint) =>
+const checkpoint = (how: Checkpoint | 'noop') =>
   writer.prepare(`pragma wal_checkpoint(${how})`).get() as { busy: number; log: number; checkpointed: number }
 
 /** A change that really is one: it begins the log anew, and syncs its header, so that the main thread does not. */
@@ -78,8 +78,10 @@ function shorten(how: Checkpoint): number {
   // A reader keeps the log from being copied. Restart would wait for it while it holds the write lock.
   const advances = last.checkpointed > before
   const isAnew = how !== 'passive' && advances && checkpoint(how).busy === 0
-  if (isAnew || last.checkpointed === last.log) touch.run()
-  return isAnew ? 0 : last.log
+  // Beside signups the log has grown meanwhile. A change would then only make the main thread forget its pages.
+  const { log, checkpointed } = checkpoint('noop')
+  if (isAnew || checkpointed === log) touch.run()
+  return isAnew ? 0 : log
 }
 
 function answer(request: Request): Answer {
