@@ -138,10 +138,11 @@ export function openForCommand(path: string, { make = false } = {}): SqliteFile 
  * @throws {OperatorError} when another process has it, or it cannot be made.
  */
 export function lockFile(given: string): { readonly path: string; close(): void } {
-  // One file has one lock, whatever links lead to it.
-  const path = existsSync(given) ? realpathSync(given) : given
+  let path = given
   let lock: DatabaseSync | undefined
   try {
+    // One file has one lock, whatever links lead to it.
+    if (existsSync(given)) path = realpathSync(given)
     makeFolder(path)
     lock = new DatabaseSync(`${path}-lock`, { timeout: 0 })
     giveToOwner(`${path}-lock`)
