@@ -7,7 +7,6 @@ import type { RemoveOptions } from './erase/command.ts'
 import { listed, mailAddress, mapping, moment, part, several, wholeNumber } from './operate/arguments.ts'
 import { type ExitCode, fail, type Io } from './operate/output.ts'
 import { contactStates, deliveryStates, holdReasons } from './signup/contact.ts'
-import { StoreUnavailable } from './store/database.ts'
 
 /** Runs one command line. */
 export async function main(
@@ -28,8 +27,6 @@ export async function main(
     // Commander has said what is wrong, or has shown its help.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     if (error instanceof OperatorError) return fail(io, error.message, error.details)
-    // A service whose database failed while it started.
-    if (error instanceof StoreUnavailable) return fail(io, `the database cannot be used: ${error.message}`)
     throw error
   }
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { type Config, version } from '../config/load.ts'
 import { counted } from '../operate/output.ts'
 import { countContacts } from '../store/contacts.ts'
-import { storeName, withDatabase } from '../store/open.ts'
+import { operatorErrorOf, storeName, withDatabase } from '../store/open.ts'
 import { openLog } from './log.ts'
 import { type Service, start } from './start.ts'
 
@@ -22,7 +22,9 @@ export async function serve(config: Config, file: string | null): Promise<void> 
   endOnBugs(log)
 
   const isNew = config.store.kind === 'sqlite' && !existsSync(config.store.path)
-  const service = await start(config, log)
+  const service = await start(config, log).catch(error => {
+    throw operatorErrorOf(error, storeName(config.store))
+  })
   service.failure.then(error => {
     log.fatal({ err: error }, 'the store failed: nothing more is acknowledged, the process ends')
     endNow()

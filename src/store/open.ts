@@ -64,13 +64,15 @@ export async function withDatabase<T>(
   try {
     return await use(database)
   } catch (error) {
-    throw error instanceof StoreUnavailable
-      ? new OperatorError(`${database.name} cannot be used: ${error.message}`)
-      : error
+    throw operatorErrorOf(error, database.name)
   } finally {
     await database.close()
   }
 }
+
+/** For who runs a command, or starts the service, while the database named so is not available. Other errors stay as they are. */
+export const operatorErrorOf = (error: unknown, name: string): unknown =>
+  error instanceof StoreUnavailable ? new OperatorError(`${name} cannot be used: ${error.message}`) : error
 
 /** Of `schema.sql`. A later one comes with the statements that lead to it. */
 export const SCHEMA_VERSION = 1
