@@ -1,5 +1,5 @@
 import { escapeHtml, htmlPage, pageHeaders, styleSheet } from '../http/html.ts'
-import { type Counts, type DeliveryCount, type Stats, statsOf, timezone } from '../store/counts.ts'
+import { type Counts, type DeliveryCount, LATE, type Stats, statsOf, timezone } from '../store/counts.ts'
 import type { Snapshot } from './server.ts'
 
 const style = styleSheet(new URL('./page.css', import.meta.url))
@@ -14,9 +14,6 @@ interface Problem {
   readonly why?: string | null | undefined
   readonly command?: string
 }
-
-/** Milliseconds. A receiver that restarts is back long before. */
-const LATE = 60 * 60_000
 
 /** One page for the launch day, without a script. It names no person. */
 export function page(snapshot: Snapshot, { service, version }: { service: string; version: string }): string {

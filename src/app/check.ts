@@ -8,7 +8,7 @@ import type { Failure } from '../http-client/call.ts'
 import { readMessages } from '../messages/languages.ts'
 import { TEST_SENTENCE } from '../notify/channel.ts'
 import { bytes, type ExitCode, type Io, moment, number, plain, print, toJson } from '../operate/output.ts'
-import { type Counts, countAll } from '../store/counts.ts'
+import { type Counts, countAll, LATE } from '../store/counts.ts'
 import type { Tx } from '../store/database.ts'
 import { type StoreLocation, withDatabase } from '../store/open.ts'
 import { freeFor, MINIMUM_FREE } from '../store/sqlite/open.ts'
@@ -191,9 +191,6 @@ async function checkFile(tx: Tx, path: string): Promise<readonly CheckResult[]> 
     { what: 'disk', is: isFull ? 'wrong' : 'ok', why: `${bytes(free)} left${isFull ? ': signups are refused' : ''}` },
   ]
 }
-
-/** Milliseconds after which what waits is late. */
-const LATE = 3_600_000
 
 function* unfinished({ at, contacts, deliveries }: Counts, names: readonly string[]): Generator<CheckResult> {
   if (contacts.held > 0) {

@@ -22,6 +22,9 @@ export interface Bar {
   readonly count: number
 }
 
+/** Milliseconds after which what waits is late: a receiver that restarts is back long before. */
+export const LATE = 3_600_000
+
 /** Deliveries to one destination in one state. */
 export interface DeliveryCount {
   readonly destination: string
