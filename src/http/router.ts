@@ -109,7 +109,7 @@ const asterisk: Answer = {
   body: null,
 }
 
-/** A path that says what it is. */
+/** A path without a query and without anything to decode. */
 const PLAIN = /^\/[\w./-]*$/
 
 /**

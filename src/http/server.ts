@@ -86,7 +86,7 @@ function boundConnections({ proxies }: HttpSettings, { log }: Parts) {
   const clients = new Map<string, number>()
   const open = new Set<Socket>()
   const clientOf = clientAddresses(proxies).ofConnection
-  const logRefused = summary<Socket>(refused =>
+  const logRefused = summary<void>(refused =>
     log.warn({ refused, open: open.size, clients: clients.size }, 'connections are refused: too many are open'),
   )
 
@@ -110,7 +110,7 @@ function boundConnections({ proxies }: HttpSettings, { log }: Parts) {
 
   function refuse(socket: Socket): void {
     socket.destroy()
-    logRefused(socket)
+    logRefused()
   }
 
   return {

@@ -19,7 +19,7 @@ interface Steps {
 
 /**
  * By ascending number, so it ends also where what was changed is soon meant again. Returns how many were changed. A process
- * that is killed meanwhile leaves whole steps.
+ * that is killed leaves whole steps.
  */
 export async function forEachPage(
   database: Database,

@@ -78,7 +78,7 @@ function shorten(how: Checkpoint): number {
   // A reader keeps the log from being copied. Restart would wait for it while it holds the write lock.
   const advances = last.checkpointed > before
   const isAnew = how !== 'passive' && advances && checkpoint(how).busy === 0
-  // Beside signups the log has grown meanwhile. A change would then only make the main thread forget its pages.
+  // Where signups have made the log longer, a change would only make the main thread read its pages again.
   const { log, checkpointed } = checkpoint('noop')
   if (isAnew || checkpointed === log) touch.run()
   return isAnew ? 0 : log
