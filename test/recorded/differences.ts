@@ -60,8 +60,4 @@ export const allowed: readonly { readonly pattern: RegExp; readonly because: str
     pattern: /\[TLS\] \+ OPTIONS \* · head: strict-transport-security/,
     because: 'every routed answer over TLS has the field',
   },
-  {
-    pattern: /a whole signup( in chunks)?, half-closed · /,
-    because: 'a client that has shut down its side may be gone before its answer; its signup is stored',
-  },
 ]
